@@ -1,0 +1,49 @@
+# What a person types in this repository. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
+
+.PHONY: help install demo up test check lock clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+install: $(STAMP) ## everything into .venv, exactly the locked versions
+
+$(STAMP): requirements-dev.txt requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "Paceline needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo missing)." >&2; \
+	    echo "Name another one: make install PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: install ## three simulated numbers, 200 messages, a progress bar
+	@$(BIN)/paceline demo $(ARGS)
+
+up: install ## the whole platform, e.g. make up ARGS="--sessions 3 --policy demo"
+	@$(BIN)/paceline up $(ARGS)
+
+test: install check ## all checks and all tests
+	@tools/ensure-redis
+	$(BIN)/pytest $(ARGS)
+
+check: install ## format, lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock: ## lock requirements*.in anew (needs uv)
+	$(LOCK) requirements.in -o requirements.txt
+	$(LOCK) requirements-dev.in -o requirements-dev.txt
+
+clean: ## remove the virtual environment and caches; data directories stay
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,151 @@
+"""The `paceline` command: the first run, and each service on its own.
+
+Only options and help live here; what a command does is imported when it is called, so that `--help` is quick and a
+worker does not load the gateway.
+"""
+
+import asyncio
+import importlib
+import os
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from paceline import __version__
+from paceline.domain.errors import ConfigError
+
+app = typer.Typer(
+    name="paceline",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Sends WhatsApp messages through a fleet of your own numbers, each at a pace that number can sustain.\n\n"
+        "New here? **paceline demo** starts everything on this machine with simulated numbers, "
+        "sends 200 messages and shows you around. Nothing leaves your computer."
+    ),
+)
+
+_START = "Start here"
+_SERVICES = "One service at a time (settings come from the environment)"
+
+_ENVIRONMENT = """
+Environment:
+
+- PACELINE_DATA (./data): all state lies below it
+- API_KEY (generated once, into $PACELINE_DATA/api-key)
+- GATEWAY_PORT (4000), DISPATCHER_PORT (4001), ORCHESTRATOR_PORT (3000)
+- DASHBOARD_PORT (8080): kept free, there is no dashboard yet
+- REDIS_URL (unset: an embedded Redis is started)
+"""
+
+Policy = Annotated[
+    str | None,
+    typer.Option(metavar="NAME|FILE", help="Pace and limits: default, distribution, demo, or a TOML file."),
+]
+
+
+@app.command(rich_help_panel=_START, epilog=_ENVIRONMENT)
+def up(
+    sessions: Annotated[int, typer.Option(metavar="N", help="Create and connect N simulated numbers.")] = 0,
+    policy: Policy = None,
+    driver: Annotated[str, typer.Option(metavar="NAME", help="How those numbers send: simulated.")] = "simulated",
+    dispatchers: Annotated[int, typer.Option(metavar="N", help="How many dispatchers share the work.")] = 1,
+) -> None:
+    """Run the whole platform on this machine.
+
+    Redis, gateway, dispatcher, orchestrator and a worker for each number, as separate processes. Prints one line that
+    begins with **ready** when all of them answer, restarts what dies, and stops cleanly on Ctrl-C. Started
+    again on the same data it goes on where it was.
+    """
+    from paceline.launcher.preflight import UpOptions
+    from paceline.launcher.up import run_up
+
+    sys.exit(_run_launcher(run_up(UpOptions(sessions, policy, driver, dispatchers))))
+
+
+@app.command(rich_help_panel=_START, epilog=_ENVIRONMENT.replace("(./data)", "(./data/demo)"))
+def demo(
+    exit_when_done: Annotated[
+        bool, typer.Option("--exit", help="Stop when the job is done, instead of staying up.")
+    ] = False,
+) -> None:
+    """See it work: three simulated numbers, 200 messages, a progress bar.
+
+    Afterwards everything stays up for you to try the API, until Ctrl-C.
+    """
+    from paceline.launcher.demo import SESSIONS, Demo
+    from paceline.launcher.preflight import UpOptions
+    from paceline.launcher.up import run_up
+
+    data = None if os.environ.get("PACELINE_DATA") else Path("data/demo")
+    options = UpOptions(sessions=SESSIONS, policy="demo", data=data)
+    sys.exit(_run_launcher(run_up(options, Demo(Console(), exit_when_done=exit_when_done))))
+
+
+@app.command(rich_help_panel=_SERVICES)
+def gateway() -> None:
+    """The public API: takes jobs and messages, tells how they are doing (port 4000)."""
+    _run_service("gateway")
+
+
+@app.command(rich_help_panel=_SERVICES)
+def dispatcher() -> None:
+    """Spreads jobs over the numbers and keeps each number's pace (port 4001). Run as many as you like."""
+    _run_service("dispatcher")
+
+
+@app.command(rich_help_panel=_SERVICES)
+def orchestrator() -> None:
+    """Knows the sessions, hands tasks to their workers and settles the results (port 3000)."""
+    _run_service("orchestrator")
+
+
+@app.command(rich_help_panel=_SERVICES)
+def worker() -> None:
+    """Holds one session and sends its messages. Needs SESSION_ID, PHONE, WEBHOOK_URL, WEBHOOK_SECRET."""
+    _run_service("worker")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """The entry point of the `paceline` script."""
+    app()
+
+
+def _run_service(package: str) -> None:
+    entry = importlib.import_module(f"paceline.{package}.main").main
+    try:
+        sys.exit(entry())
+    except ConfigError as error:
+        _fail(str(error), 2)
+
+
+def _run_launcher(work: Coroutine[Any, Any, int]) -> int:
+    from paceline.launcher.errors import LauncherError
+
+    try:
+        return asyncio.run(work)
+    except LauncherError as error:
+        _fail(str(error), error.exit_code)
+    except ConfigError as error:
+        _fail(str(error), 2)
+
+
+def _fail(message: str, exit_code: int) -> NoReturn:
+    typer.echo(f"paceline: {message}", err=True)
+    sys.exit(exit_code)
+
+
+if __name__ == "__main__":
+    main()

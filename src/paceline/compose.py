@@ -1,0 +1,126 @@
+"""From settings to the parts every service is made of: the one place that wires store, rules, clock and chance.
+
+Each service's `main` takes these parts, adds its own loops and routes, and runs.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from paceline.domain.errors import ConfigError, Unavailable
+from paceline.edge import Keys
+from paceline.kits.clock import SampledClock, monotonic_ms
+from paceline.kits.http import serve
+from paceline.kits.logging import configure_logging
+from paceline.kits.rng import Rng, new_rng
+from paceline.kits.tasks import Supervisor
+from paceline.kits.web import Service
+from paceline.policy.facts import Rules
+from paceline.policy.pacing import PaceDefaults
+from paceline.policy.retry import RetrySettings
+from paceline.policy.trust import parse
+from paceline.settings import Settings, load_settings, read_policy
+from paceline.store.client import RedisLink
+from paceline.store.scripts import ScriptConfig
+from paceline.store.store import Store
+
+log = structlog.stdlib.get_logger(__name__)
+
+REDIS_PATIENCE_MS = 60_000
+"""How long a starting service waits for Redis: it may be reading its log back in. Then whoever started us is told."""
+REDIS_RETRY_MS = 250
+
+
+@dataclass(frozen=True)
+class Parts:
+    settings: Settings
+    link: RedisLink
+    store: Store
+    rules: Rules
+    retries: RetrySettings
+    clock: SampledClock
+    keys: Keys
+    rng: Rng
+
+
+def build(settings: Settings) -> Parts:
+    rules = rules_of(settings)
+    link = RedisLink(settings.redis_url)
+    # The scripts must score a phone as early as the policy hands over, or it would wake too late.
+    config = ScriptConfig(lead_ms=rules.lead_ms, stats_ttl=settings.job_stats_ttl_seconds)
+    store = Store(link, config)
+    clock = SampledClock(link.time_ms)
+    return Parts(
+        settings=settings,
+        link=link,
+        store=store,
+        rules=rules,
+        retries=RetrySettings(settings.max_retries, settings.retry_delay_ms),
+        clock=clock,
+        keys=Keys(store, clock),
+        rng=new_rng(),
+    )
+
+
+def rules_of(settings: Settings) -> Rules:
+    defaults = PaceDefaults(
+        min_delay_ms=settings.default_min_delay_ms,
+        max_delay_ms=settings.default_max_delay_ms,
+        burst_limit=settings.burst_limit,
+        burst_cooldown_ms=settings.burst_cooldown_ms,
+    )
+    return Rules(parse(read_policy(settings.policy)), defaults, settings.liveness_ms)
+
+
+async def wait_for_redis(parts: Parts) -> None:
+    """Until the clock has its first sample, which is the first answer of Redis."""
+    started_ms, told = monotonic_ms(), False
+    while True:
+        try:
+            return await parts.clock.sample()
+        except Unavailable as error:
+            if monotonic_ms() - started_ms > REDIS_PATIENCE_MS:
+                raise ConfigError([f"REDIS_URL: no answer for {REDIS_PATIENCE_MS // 1000} s ({error})"]) from error
+            if not told:
+                log.warning("waiting for Redis", reason=str(error), patience_ms=REDIS_PATIENCE_MS)
+                told = True
+        await asyncio.sleep(REDIS_RETRY_MS / 1000)
+
+
+Prepare = Callable[[Parts, Supervisor], Awaitable[Service]]
+"""Starts a service's own loops and gives its HTTP application."""
+
+
+def run(name: str, default_port: int, prepare: Prepare, check: Callable[[Settings], None] | None = None) -> None:
+    """The life of a service process. Ends 0 when it was asked to stop, 2 when it cannot start on these settings."""
+    try:
+        settings = load_settings()
+        if check is not None:
+            check(settings)
+        secrets = (settings.api_key, settings.webhook_secret)
+        configure_logging(
+            name, settings.log_level, secrets=tuple(secret.get_secret_value() for secret in secrets if secret)
+        )
+        asyncio.run(_live(name, settings.port or default_port, prepare, build(settings)))
+    except ConfigError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+
+
+async def _live(name: str, port: int, prepare: Prepare, parts: Parts) -> None:
+    try:
+        await wait_for_redis(parts)
+        if parts.settings.api_key is not None:
+            await parts.keys.save_bootstrap(parts.settings.api_key.get_secret_value())
+        else:
+            log.warning("API_KEY is not set: only keys that are stored already are accepted")
+        async with Supervisor() as tasks:
+            tasks.start("clock", parts.clock.run)
+            app = await prepare(parts, tasks)
+            log.info("listening", host=parts.settings.host, port=port, service=name)
+            await serve(app, parts.settings.host, port)
+    finally:
+        await parts.link.close()

@@ -1,0 +1,37 @@
+"""Due phones: facts in, the policy's decision applied in one script, the next due time out. No state of its own."""
+
+from random import Random
+
+from paceline.kits.failpoint import failpoint
+from paceline.policy.dispatch import Send, decide
+from paceline.policy.facts import Rules
+from paceline.store.store import Store
+
+LEASE_MS = 5_000
+"""A dispatcher that dies between looking and handing over delays a phone by this much."""
+BATCH = 100
+
+
+class Pacer:
+    def __init__(self, store: Store, rules: Rules, rng: Random, *, handoff_ttl_ms: int) -> None:
+        self._store = store
+        self._rules = rules
+        self._rng = rng
+        self._handoff_ttl_ms = handoff_ttl_ms
+        self.handed_off = 0
+        self.refused = 0
+
+    async def step(self, now_ms: int) -> int | None:
+        """Serves what is due. Returns when the next phone is; None when none waits."""
+        due = await self._store.pacers.claim_due(now_ms=now_ms, lease_ms=LEASE_MS, limit=BATCH)
+        for facts in due.phones:
+            decision = decide(facts, self._rules, now_ms=now_ms, rng=self._rng)
+            code = await self._store.pacers.hand_off(
+                facts, decision, now_ms=now_ms, handoff_ttl_ms=self._handoff_ttl_ms
+            )
+            if isinstance(decision.final, Send):
+                failpoint("handed-off")
+                self.handed_off += code == "OK"
+                self.refused += code != "OK"
+        # What was just decided may be due again at once (a step was made, nothing was sent), so look again.
+        return now_ms if due.phones else due.next_at

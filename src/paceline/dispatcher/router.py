@@ -1,0 +1,129 @@
+"""Jobs take turns; in each, the next few tasks get their numbers and go into those numbers' queues.
+
+Routing is late: a phone's queue is filled to `min(ROUTE_AHEAD, budget left today)` and the rest of the job stays at its cursor,
+so a ban, a cap or a new number changes nothing that was routed a week ago.
+"""
+
+from collections import Counter
+
+import msgspec
+
+from paceline.domain.jobs import Contact, Job, decode_job
+from paceline.domain.reasons import Reason
+from paceline.domain.states import Byte
+from paceline.kits.failpoint import failpoint
+from paceline.policy.facts import Rules, is_available, sender
+from paceline.policy.pacing import effective_rpm
+from paceline.policy.routing import Fleet, NotNow, PhoneLoad, Sticky
+from paceline.store.jobs import TaskRoute, Turn
+from paceline.store.pacers import FleetPhone
+from paceline.store.store import Store
+
+TURN_TASKS = 100
+"""Tasks a job may route before the next job's turn."""
+TURN_LEASE_MS = 5_000
+NO_SESSIONS_MS = 10_000
+FLEET_AGE_MS = 250
+"""How old the picture of the fleet may be. It steers the filling of queues, no promise rests on it."""
+
+
+class Router:
+    def __init__(self, store: Store, rules: Rules, *, route_ahead: int) -> None:
+        self._store = store
+        self._rules = rules
+        self._route_ahead = route_ahead
+        self._fleet: list[FleetPhone] = []
+        self._fleet_at_ms = -FLEET_AGE_MS
+        self._routed_since: Counter[str] = Counter()
+        self.turns = 0
+        self.routed = 0
+        self.failed = 0
+
+    async def step(self, now_ms: int) -> int | None:
+        """One job's turn. Returns when the next may be due; None when nothing waits."""
+        turn = await self._store.jobs.next_turn(now_ms=now_ms, lease_ms=TURN_LEASE_MS)
+        if turn.code == "NONE":
+            return turn.next_at
+        self.turns += 1
+        if turn.code == "OK":
+            await self._take_turn(turn, now_ms)
+        return now_ms
+
+    async def _take_turn(self, turn: Turn, now_ms: int) -> None:
+        try:
+            job = decode_job(turn.json)
+        except msgspec.MsgspecError as error:
+            self.failed += 1
+            await self._store.jobs.fail(turn.job, f"malformed job: {error}", now_ms=now_ms)
+            return
+        contacts = await self._store.jobs.contacts(job.job_id, turn.cursor, TURN_TASKS)
+        if not contacts:
+            self.failed += 1
+            await self._store.jobs.fail(job.job_id, "the contacts of the job are missing", now_ms=now_ms)
+            return
+        tasks, stop = await self._decide(job, turn.cursor, contacts, now_ms)
+        if tasks:
+            answer = await self._store.jobs.route(job, turn.cursor, tasks, now_ms=now_ms)
+            self.routed += max(0, answer.cursor - turn.cursor)
+            failpoint("chunk-routed")
+        elif stop is not None:
+            reason, next_at = stop
+            await self._store.jobs.yield_turn(job.job_id, turn.cursor, reason=reason, next_at_ms=next_at, now_ms=now_ms)
+
+    async def _decide(
+        self, job: Job, cursor: int, contacts: list[Contact], now_ms: int
+    ) -> tuple[list[TaskRoute], tuple[Reason, int] | None]:
+        """What becomes of the next tasks, up to the first that has to wait, and what that one waits for."""
+        stickies = await self._store.jobs.stickies([contact.to for contact in contacts])
+        suppressed = await self._store.guards.suppressed([contact.to for contact in contacts])
+        fleet = Fleet(self._loads(await self._phones(now_ms), job.priority, now_ms))
+        tasks: list[TaskRoute] = []
+        for index, (contact, sticky) in enumerate(zip(contacts, stickies, strict=True), start=cursor):
+            if job.scheduled_at(index) > now_ms:
+                return tasks, (Reason.SCHEDULED, job.scheduled_at(index))
+            if job.expires_at(index) <= now_ms:
+                tasks.append(TaskRoute(index, ends=Byte.EXPIRED))
+            elif contact.to in suppressed:
+                tasks.append(TaskRoute(index, ends=Byte.SUPPRESSED))
+            else:
+                decision = fleet.route(sticky, named=job.phone, now_ms=now_ms)
+                if isinstance(decision, NotNow):
+                    pause = NO_SESSIONS_MS if decision.reason is Reason.NO_SESSIONS_AVAILABLE else fleet.room_in_ms()
+                    return tasks, (decision.reason, min(now_ms + pause, job.expires_at(index)))
+                tasks.append(_routed(job, index, contact, decision.phone, sticky))
+                self._routed_since[decision.phone] += 1
+        return tasks, None
+
+    async def _phones(self, now_ms: int) -> list[FleetPhone]:
+        if now_ms - self._fleet_at_ms >= FLEET_AGE_MS:
+            self._fleet = await self._store.pacers.fleet()
+            self._fleet_at_ms = now_ms
+            self._routed_since.clear()
+        return self._fleet
+
+    def _loads(self, phones: list[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:
+        return [self._load(phone, priority, now_ms) for phone in phones]
+
+    def _load(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
+        waiting = phone.ahead_of(priority) + self._routed_since[phone.facts.phone]
+        who = sender(phone.facts, self._rules, now_ms=now_ms)
+        left = who.left_today
+        room = self._route_ahead if left is None else min(self._route_ahead, left)
+        return PhoneLoad(
+            phone=phone.facts.phone,
+            available=is_available(phone.facts, self._rules, now_ms=now_ms),
+            load=waiting,
+            room=room - waiting,
+            rpm=effective_rpm(who.pace),
+        )
+
+
+def _routed(job: Job, index: int, contact: Contact, phone: str, sticky: Sticky | None) -> TaskRoute:
+    return TaskRoute(
+        index,
+        to=contact.to,
+        tz=contact.timezone,
+        expires_at=job.expires_at(index),
+        phone=phone,
+        seen=sticky.phone if sticky else None,
+    )

@@ -1,0 +1,42 @@
+"""Ids: a job is a ULID, a task is `<jobId>:<i>`, and the WhatsApp message id follows from the task id.
+
+Because the message id is derived, a task that is delivered to a worker twice can only ever go out under one id.
+"""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_LENGTH = 26
+
+
+def new_ulid(now_ms: int, rng: "Random") -> str:
+    """48 bits of time and 80 bits of chance, sortable by time."""
+    value = (now_ms << 80) | rng.getrandbits(80)
+    return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def is_job_id(text: str) -> bool:
+    return len(text) == _ULID_LENGTH and all(char in _CROCKFORD for char in text)
+
+
+def task_id(job_id: str, index: int) -> str:
+    return f"{job_id}:{index}"
+
+
+def parse_task_id(text: str) -> tuple[str, int] | None:
+    """The job and the index, or None for what is no task id."""
+    job_id, _, index = text.partition(":")
+    if not is_job_id(job_id) or not index.isascii() or not index.isdigit() or len(index) > 6:
+        return None
+    if index != str(int(index)):
+        return None  # "007" would be a second key for message 7.
+    return job_id, int(index)
+
+
+def whatsapp_id(task: str) -> str:
+    """The same task always has the same message id, in the shape WhatsApp's own web client uses."""
+    return "3EB0" + hashlib.sha256(task.encode()).hexdigest()[:18].upper()

@@ -1,0 +1,71 @@
+"""A job and its contacts as they are stored: immutable from the moment the gateway accepted them."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from paceline.domain.ids import task_id
+
+OnUnknown = Literal["resend", "hold"]
+
+MAX_CONTACTS = 100_000
+"""One request; larger campaigns are several jobs. The body limit (32 MB) allows about 300 bytes a contact."""
+
+
+class Contact(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    to: str
+    vars: dict[str, str] = {}
+    client_ref: str | None = None
+    timezone: str | None = None
+
+
+class Job(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
+    job_id: str
+    total: int
+    text: str
+    accepted_at: int
+    accepted_by: str
+    mode: Literal["message"] = "message"
+    priority: int = 1
+    phone: str | None = None
+    session_id: str | None = None
+    send_at: int | None = None
+    spread_minutes: int = 0
+    validity_seconds: int
+    on_unknown: OnUnknown = "resend"
+    single: bool = False
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+
+    def scheduled_at(self, index: int) -> int:
+        """When the task may go at the earliest; a spread job gives the i-th its share of the time."""
+        return (self.send_at or self.accepted_at) + index * self.spread_minutes * 60_000 // self.total
+
+    def expires_at(self, index: int) -> int:
+        return self.scheduled_at(index) + self.validity_seconds * 1000
+
+    def task_id(self, index: int) -> str:
+        return task_id(self.job_id, index)
+
+
+_encoder = msgspec.json.Encoder()
+_job_decoder = msgspec.json.Decoder(Job)
+_contact_decoder = msgspec.json.Decoder(Contact)
+
+
+def encode_job(job: Job) -> str:
+    return _encoder.encode(job).decode()
+
+
+def decode_job(raw: str | bytes) -> Job:
+    return _job_decoder.decode(raw)
+
+
+def encode_contact(contact: Contact) -> str:
+    """Most contacts are a number and nothing else; those cost their digits, not a JSON object."""
+    plain = not contact.vars and contact.client_ref is None and contact.timezone is None
+    return contact.to if plain else _encoder.encode(contact).decode()
+
+
+def decode_contact(raw: str) -> Contact:
+    return Contact(raw) if not raw.startswith("{") else _contact_decoder.decode(raw)

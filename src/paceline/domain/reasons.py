@@ -1,0 +1,33 @@
+"""Why something waits or is dropped. The same name stands in the log, the API and the dashboard."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    PACING = "PACING"
+    """The number's next slot has not come."""
+    QUIET_HOURS = "QUIET_HOURS"
+    """Outside the hours of the sending number."""
+    RECIPIENT_HOURS = "RECIPIENT_HOURS"
+    """It is night where the recipient may be."""
+    DAILY_CAP = "DAILY_CAP"
+    NOT_CONNECTED = "NOT_CONNECTED"
+    COOLDOWN = "COOLDOWN"
+    QUARANTINED = "QUARANTINED"
+    FLEET_PAUSED = "FLEET_PAUSED"
+    SCHEDULED = "SCHEDULED"
+    RETRY = "RETRY"
+    UNKNOWN_OUTCOME = "UNKNOWN_OUTCOME"
+    """It may have gone out; the worker is looking for a receipt."""
+    UNSETTLED = "UNSETTLED"
+    """The number is busy with another message."""
+    NO_SESSIONS_AVAILABLE = "NO_SESSIONS_AVAILABLE"
+    WAITING_FOR_ROOM = "WAITING_FOR_ROOM"
+    """All queues are filled as far ahead as they may be; the rest of the job waits at its cursor."""
+    IN_TURN = "IN_TURN"
+    """Others stand before it in the number's queue."""
+    CANCELED = "CANCELED"
+    EXPIRED = "EXPIRED"
+    SUPPRESSED = "SUPPRESSED"
+    NO_COMMON_HOURS = "NO_COMMON_HOURS"
+    """There is no moment at which both the number and the recipient are awake."""

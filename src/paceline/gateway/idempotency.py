@@ -1,0 +1,59 @@
+"""Requests under an Idempotency-Key: the same key and body get the first answer again, byte for byte.
+
+The script that accepts the work writes the answer too, so no crash can part them. Neighbour: `intake` makes the answer.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from paceline.domain.errors import BadRequest, Conflict, Unavailable, Unprocessable
+from paceline.store.store import Store
+
+HEADER = "Idempotency-Key"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+RETRY_AFTER_S = 1
+
+
+def checked(key: str | None) -> str | None:
+    if key is not None and not _KEY.fullmatch(key):
+        raise BadRequest("INVALID_REQUEST", "1 to 255 printable characters without spaces", field=HEADER)
+    return key
+
+
+class Idempotency:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def answer(
+        self,
+        *,
+        by: str,
+        key: str | None,
+        body: str,
+        job_id: str,
+        now_ms: int,
+        work: Callable[[str], Awaitable[bytes]],
+    ) -> bytes:
+        """The answer of `work(job_id)`, or that of the request that came first. `body` is the hash of the request."""
+        if key is None:
+            return await work(job_id)
+        begun = await self._store.guards.begin(by, key, body, job_id, now_ms=now_ms)
+        if begun.code == "DONE":
+            return begun.answer.encode()
+        if begun.code == "OTHER_BODY":
+            raise Unprocessable("IDEMPOTENCY_KEY_REUSED", "this key was used with another body", field=HEADER)
+        if begun.code == "IN_FLIGHT":
+            message = "the first request with this key is still running"
+            raise Conflict("IDEMPOTENCY_IN_FLIGHT", message, field=HEADER, retry_after_seconds=RETRY_AFTER_S)
+        try:
+            answer = await work(begun.job)
+        except Unavailable:
+            # It may have been accepted with its answer lost. A repeat takes over the same job id and finds out.
+            raise
+        except Exception:
+            await self._store.guards.end(by, key, begun.job, answer=None)
+            raise
+        if begun.job != job_id:
+            # Taken over from a request that was cut off: what it accepted, it may have accepted without an answer kept.
+            await self._store.guards.end(by, key, begun.job, answer=answer.decode())
+        return answer

@@ -1,0 +1,26 @@
+"""Whether the store has room: above 80 % of its memory nothing new is taken, so that what was can be settled."""
+
+from paceline.domain.errors import Unavailable
+from paceline.store.store import Store
+
+SAMPLE_MS = 1_000
+
+
+class NoRoom(Unavailable):
+    """Memory is short; it frees up as messages are sent."""
+
+    retry_after_seconds = 30
+
+
+class Pressure:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._sampled_at_ms = -SAMPLE_MS
+        self._short = False
+
+    async def check(self, now_ms: int) -> None:
+        if now_ms - self._sampled_at_ms >= SAMPLE_MS:
+            self._short = await self._store.guards.memory_is_short()
+            self._sampled_at_ms = now_ms
+        if self._short:
+            raise NoRoom("the store's memory is short")

@@ -1,0 +1,40 @@
+"""Named places where a test may kill the process, to prove that nothing is lost or repeated by a crash there.
+
+Armed by a file: with PACELINE_FAILPOINTS=<dir>, the first process that passes `failpoint(name)` while
+<dir>/<name> exists takes the file away and dies by SIGKILL, as in a power cut: no handler runs, nothing is
+flushed. Without the variable a failpoint costs one look-up. In virtual time the World installs a hook
+instead.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+
+Hook = Callable[[str], None]
+
+_hook: Hook | None = None
+
+
+def set_hook(hook: Hook | None) -> None:
+    """Have `hook(name)` called at every failpoint instead of looking for files; None restores the files."""
+    global _hook  # noqa: PLW0603 - one process, one hook: threading it through every caller would cost more than it says
+    _hook = hook
+
+
+def failpoint(name: str) -> None:
+    """Die here if a test armed this name."""
+    if _hook is not None:
+        _hook(name)
+        return
+    directory = os.environ.get("PACELINE_FAILPOINTS")
+    if directory and _disarm(os.path.join(directory, name)):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _disarm(path: str) -> bool:
+    # Removing the file decides the race: of two processes that pass at once, one dies.
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True

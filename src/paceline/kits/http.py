@@ -1,0 +1,59 @@
+"""Serving an ASGI application inside a composition root, next to its background tasks.
+
+`serve` is a coroutine that ends when the process is asked to stop, so the caller can take down the rest in
+order.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Iterator
+
+import uvicorn
+from uvicorn._types import ASGIApplication
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+# Requests that are still running are cut after this. Long polls are among them; their callers just ask again.
+GRACE_SECONDS = 2
+
+# HTTP clients drop idle connections after some seconds of their own; ours must live longer, or a request now
+# and then meets a connection that is just being closed and its caller cannot know whether it was heard.
+KEEP_ALIVE_SECONDS = 75
+
+
+class _Server(uvicorn.Server):
+    """uvicorn re-raises the signal once it is down, which would end the process before its own clean-up."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(app: ASGIApplication, host: str, port: int) -> None:
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for running requests."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+    )
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stop)
+    try:
+        await server.serve()
+    finally:
+        for number in STOP_SIGNALS:
+            loop.remove_signal_handler(number)

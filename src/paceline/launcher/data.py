@@ -1,0 +1,78 @@
+"""The data directory of `paceline up`: what lies where, and the lock that keeps a second one out."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from paceline.launcher.errors import LauncherError
+
+
+class DataDirectory:
+    """Paths below `$PACELINE_DATA`, made absolute so that children may have another working directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.expanduser().absolute()
+        self.run = self.root / "run"
+        self.log = self.root / "log"
+        self.redis = self.root / "redis"
+        self.ledger = self.root / "ledger"
+        self.sessions = self.root / "sessions"
+        self.api_key = self.root / "api-key"
+        self.webhook_secret = self.root / "webhook-secret"
+
+    def create(self) -> None:
+        try:
+            # Keys, message texts and numbers lie below: nobody else's business.
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in (self.run, self.log, self.redis, self.ledger, self.sessions):
+                path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise LauncherError(f"cannot use {self.root} as data directory (PACELINE_DATA): {error}") from error
+
+    def pid_file(self, name: str) -> Path:
+        return self.run / f"{name}.pid"
+
+    def log_file(self, name: str) -> Path:
+        return self.log / f"{name}.log"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the directory for this process. The kernel lets go of the lock however the process ends."""
+        with open(self.run / "up.lock", "a+", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                holder = file.read().strip() or "unknown"
+                raise LauncherError(
+                    f"another `paceline up` (pid {holder}) is running on {self.root}; "
+                    "stop it first, or set PACELINE_DATA to another directory"
+                ) from None
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
+
+
+def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:
+    """The last lines of a log, for a message about why something did not start."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - max_bytes))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return "(no log)"
+    return "\n".join(text.splitlines()[-lines:]) or "(the log is empty)"
+
+
+def rotate(path: Path, max_bytes: int = 20_000_000) -> None:
+    """Keep a log that a running child appends to within bounds: one older part, then from the start.
+
+    Copied and truncated rather than renamed, because the child holds the file open. A line written in between
+    is lost.
+    """
+    if path.stat().st_size > max_bytes:
+        path.with_suffix(".log.1").write_bytes(path.read_bytes())
+        os.truncate(path, 0)

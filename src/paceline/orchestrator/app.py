@@ -1,0 +1,239 @@
+"""The orchestrator's HTTP: what workers ask and say, and the registry for operators."""
+
+import hmac
+from typing import Annotated, Any
+
+from litestar import Response, get, post
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.params import FromPath, QueryParameter
+
+from paceline.domain.errors import Conflict, Unauthorized
+from paceline.domain.failures import UNKNOWN_OUTCOME
+from paceline.domain.ids import whatsapp_id
+from paceline.edge import Keys, service
+from paceline.kits.clock import Clock
+from paceline.kits.secrets import derive
+from paceline.kits.web import AnyRequest, Handler, Service, read_body
+from paceline.orchestrator import protocol
+from paceline.orchestrator.desk import Claim, Desk
+from paceline.orchestrator.inbound import Inbound, WorkerEvent
+from paceline.orchestrator.protocol import (
+    AckBody,
+    ClaimAnswer,
+    ClaimBody,
+    EventBody,
+    ExtendAnswer,
+    ExtendBody,
+    HelloAnswer,
+    HelloBody,
+    NackBody,
+    StateAnswer,
+    TypingWindow,
+)
+from paceline.orchestrator.registry import Registry, SessionPage, SessionRequest
+from paceline.orchestrator.settling import Settling, Word
+from paceline.orchestrator.waiters import Waiters
+from paceline.store.outbox import Outbox
+from paceline.store.sessions import SessionView
+from paceline.store.store import Store
+
+_WORKER: dict[str, Any] = {"status_code": 200, "tags": ["Workers"], "security": []}
+_KEY = [{"apiKey": list[str]()}]
+_PATH = "/api/worker/sessions/{session_id:str}"
+
+Timeout = Annotated[int, QueryParameter(ge=0, le=30, description="seconds to wait for a task")]
+Cursor = Annotated[str, QueryParameter(max_length=64, description="nextCursor of the page before")]
+Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
+
+
+class WorkerGate:
+    """Each session has a secret of its own, derived from ours: a worker can speak for no other."""
+
+    def __init__(self, master: str) -> None:
+        self._master = master
+
+    def check(self, request: AnyRequest, session: str) -> None:
+        presented = request.headers.get("x-webhook-secret", "")
+        if not hmac.compare_digest(derive(self._master, session).encode(), presented.encode("latin-1")):
+            raise Unauthorized("UNAUTHORIZED", "X-Webhook-Secret is not that of this session")
+
+
+def create_app(
+    *,
+    store: Store,
+    desk: Desk,
+    settling: Settling,
+    inbound: Inbound,
+    registry: Registry,
+    waiters: Waiters,
+    gate: WorkerGate,
+    keys: Keys,
+    clock: Clock,
+    terms: "Terms",
+) -> Service:
+    return service(
+        name="orchestrator",
+        description="Knows the sessions, hands tasks to their workers and settles what became of them.",
+        routes=[
+            *_session_routes(registry, keys, clock),
+            *_desk_routes(desk, waiters, gate, clock, terms),
+            *_settling_routes(store.outbox, settling, gate, clock),
+            _webhook(inbound, gate, clock),
+            _health(store),
+        ],
+    )
+
+
+class Terms:
+    """What a worker is told once, at hello."""
+
+    def __init__(self, *, lease_ms: int, typing_ms: tuple[int, int], unknown_grace_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self.typing = TypingWindow(*typing_ms)
+        self.unknown_grace_ms = unknown_grace_ms
+
+
+def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, terms: Terms) -> list[Handler]:
+    @post(f"{_PATH}/hello", summary="A worker begins", opt={"body": HelloBody}, **_WORKER)
+    async def hello(request: AnyRequest, session_id: FromPath[str]) -> HelloAnswer:
+        """Gives the worker its epoch, and the tasks it must answer for from its journal."""
+        gate.check(request, session_id)
+        body, now_ms = await read_body(request, HelloBody), clock.now_ms()
+        welcome = await desk.hello(session_id, body.instance_id, body.journal_id, now_ms=now_ms)
+        return HelloAnswer(
+            welcome.epoch,
+            now_ms,
+            terms.lease_ms,
+            terms.typing,
+            terms.unknown_grace_ms,
+            protocol.pending_of(welcome.pending),
+        )
+
+    @post(f"{_PATH}/outbox/claim", summary="The next task", opt={"body": ClaimBody}, **_WORKER)
+    async def claim(
+        request: AnyRequest,
+        session_id: FromPath[str],
+        timeout: Timeout = 20,  # noqa: ASYNC109 - the caller's word for how long it waits
+    ) -> ClaimAnswer:
+        """A long poll. The task comes under a lease; `raw` names the claim in ack, nack and extend."""
+        gate.check(request, session_id)
+        body = await read_body(request, ClaimBody)
+        given = await waiters.poll(
+            session_id,
+            lambda: desk.claim(session_id, body.epoch, now_ms=clock.now_ms()),
+            found=lambda answer: answer.task is not None or bool(answer.pending),
+            timeout_ms=timeout * 1000,
+            until_gone=lambda: _until_gone(request),
+        )
+        given = given or Claim()
+        return ClaimAnswer(
+            task=given.task,
+            raw=protocol.raw_of(given.task) if given.task else None,
+            pending=protocol.pending_of(given.pending),
+            now_ms=clock.now_ms(),
+        )
+
+    @post(f"{_PATH}/outbox/extend", summary="Keep a lease", opt={"body": ExtendBody}, **_WORKER)
+    async def extend(request: AnyRequest, session_id: FromPath[str]) -> ExtendAnswer:
+        gate.check(request, session_id)
+        body = await read_body(request, ExtendBody)
+        spoken = protocol.spoken_of(body)
+        until = await desk.extend(session_id, body.epoch, spoken.task, spoken.token, now_ms=clock.now_ms())
+        return ExtendAnswer(lease_until_ms=until)
+
+    return [hello, claim, extend]
+
+
+def _settling_routes(outbox: Outbox, settling: Settling, gate: WorkerGate, clock: Clock) -> list[Handler]:
+    @post(f"{_PATH}/outbox/ack", summary="It went out", opt={"body": AckBody}, **_WORKER)
+    async def ack(request: AnyRequest, session_id: FromPath[str]) -> StateAnswer:
+        """A fact with a `whatsappId`, whoever brings it. Without one it needs the token of the present claim."""
+        gate.check(request, session_id)
+        body = await read_body(request, AckBody)
+        spoken = protocol.spoken_of(body)
+        wire_id = body.whatsapp_id
+        if wire_id is None:
+            facts = await outbox.facts(spoken.task)
+            if facts.token != spoken.token:
+                raise Conflict(
+                    "STALE_TOKEN", "not the present claim; say the whatsappId it went out under", field="raw"
+                )
+            wire_id = whatsapp_id(spoken.task)
+        state = await settling.sent(session_id, spoken.task, wire_id, now_ms=clock.now_ms())
+        return StateAnswer(state=state)
+
+    @post(f"{_PATH}/outbox/nack", summary="It did not go out, or nobody knows", opt={"body": NackBody}, **_WORKER)
+    async def nack(request: AnyRequest, session_id: FromPath[str]) -> StateAnswer:
+        """Without an error: back to the head. With `notSent: true`: refused for certain. Else its end is unknown."""
+        gate.check(request, session_id)
+        body = await read_body(request, NackBody)
+        spoken = protocol.spoken_of(body)
+        word, now_ms = Word(session_id, body.epoch, spoken.task, spoken.token), clock.now_ms()
+        error = body.error
+        if error is None and body.not_sent is not False:
+            state = await settling.returned(word, now_ms=now_ms)
+        elif error is not None and body.not_sent is True:
+            state = await settling.refused(word, error.code, error.message, now_ms=now_ms)
+        else:
+            state = await settling.unknown(word, error.message if error else UNKNOWN_OUTCOME, now_ms=now_ms)
+        return StateAnswer(state=state)
+
+    return [ack, nack]
+
+
+def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
+    @post("/api/webhook", summary="What a worker reports", opt={"body": EventBody}, **_WORKER)
+    async def webhook(request: AnyRequest) -> dict[str, str]:
+        """Repeated and out-of-order events do no harm."""
+        body, now_ms = await read_body(request, EventBody), clock.now_ms()
+        gate.check(request, body.session_id)
+        # A worker's clock may be ahead; an event from the future would outlive all that follow it.
+        at_ms = max(0, min(body.timestamp, now_ms))
+        event = WorkerEvent(body.session_id, body.event, at_ms, body.event_id, body.data)
+        await inbound.receive(event, now_ms=now_ms)
+        return {"status": "ok"}
+
+    return webhook
+
+
+def _session_routes(registry: Registry, keys: Keys, clock: Clock) -> list[Handler]:
+    admin: dict[str, Any] = {"guards": [keys.requires("admin")], "security": _KEY, "tags": ["Sessions"]}
+
+    @get("/api/sessions", summary="All sessions", **admin)
+    async def list_sessions(cursor: Cursor = "", limit: Limit = 100) -> SessionPage:
+        return await registry.page(cursor, limit)
+
+    @post(
+        "/api/sessions",
+        summary="Register a session of a number",
+        opt={"body": SessionRequest},
+        status_code=201,
+        responses={200: ResponseSpec(SessionView, description="It was there already")},
+        **admin,
+    )
+    async def create_session(request: AnyRequest) -> Response[SessionView]:
+        """At most four sessions a number. `createdAt` is for a number that is older than its session here."""
+        view, is_new = await registry.register(await read_body(request, SessionRequest), now_ms=clock.now_ms())
+        return Response(view, status_code=201 if is_new else 200)
+
+    @get("/api/sessions/{session_id:str}", summary="One session", **admin)
+    async def get_session(session_id: FromPath[str]) -> SessionView:
+        return await registry.get(session_id)
+
+    return [list_sessions, create_session, get_session]
+
+
+def _health(store: Store) -> Handler:
+    @get("/health", summary="Is it working?", tags=["Service"], security=[])
+    async def health() -> dict[str, str]:
+        """Open to everybody. 503 while the store does not answer."""
+        await store.outbox.waiting(["-"])
+        return {"status": "ok"}
+
+    return health
+
+
+async def _until_gone(request: AnyRequest) -> None:
+    """Until the caller has hung up; the body was read, so nothing else can come."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

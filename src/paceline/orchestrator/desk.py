@@ -1,0 +1,175 @@
+"""The desk where workers get tasks. A claim is the last gate before the wire.
+
+Everything here is a coroutine over the store with `now_ms` as an argument; HTTP, long polling and loops are in `app` and `main`.
+Neighbour: `settling` takes back what became of a task.
+"""
+
+import msgspec
+
+from paceline.domain.errors import Conflict, NotFound, RequestError
+from paceline.domain.failures import UNKNOWN_OUTCOME
+from paceline.domain.ids import parse_task_id, whatsapp_id
+from paceline.domain.jobs import Job
+from paceline.domain.states import TERMINAL
+from paceline.domain.text import render, variables
+from paceline.kits.failpoint import failpoint
+from paceline.policy import gate
+from paceline.policy.facts import Rules, sender
+from paceline.store.outbox import Held
+from paceline.store.store import Store
+
+LONGEST_LEASE_MS = 600_000
+"""Ten minutes from the claim on, however often a worker extends: longer is not slow, it is lost."""
+JOBS_KEPT = 256
+"""Jobs are immutable, so the few that are being sent are kept instead of read again for each message."""
+
+_OUTCOME = {
+    "return": "returned",
+    "park": "parked",
+    "expire": "expired",
+    "suppress": "suppressed",
+    "fail": "failed",
+}
+
+
+class TaskForWorker(msgspec.Struct, frozen=True, rename="camel"):
+    task_id: str
+    to: str
+    text: str
+    whatsapp_id: str
+    attempt: int
+    resend: bool
+    send_after_ms: int
+    send_before_ms: int
+    lease_until_ms: int
+    token: int
+    mode: str = "message"
+
+
+class Pending(msgspec.Struct, frozen=True, rename="camel"):
+    """A task the worker must answer for from its journal. The token is opaque to it, hence text."""
+
+    task_id: str
+    token: str
+    whatsapp_id: str
+    to: str
+
+
+class Welcome(msgspec.Struct, frozen=True):
+    epoch: int
+    pending: list[Pending]
+
+
+class Claim(msgspec.Struct, frozen=True):
+    task: TaskForWorker | None = None
+    pending: list[Pending] = []
+
+
+class Desk:
+    def __init__(self, store: Store, rules: Rules, *, lease_ms: int) -> None:
+        self._store = store
+        self._rules = rules
+        self._lease_ms = lease_ms
+        self._jobs: dict[str, Job] = {}
+
+    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Welcome:
+        """The instance becomes the newest; what older ones held is asked of it, or ends if nobody can know."""
+        answer = await self._store.outbox.hello(session, instance, journal, now_ms=now_ms)
+        _raise_for(answer.code)
+        for held in answer.lost:
+            await self._store.outbox.settle(
+                held.task, "failed", now_ms=now_ms, from_="cu", token=held.token, code=UNKNOWN_OUTCOME,
+                message="the journal that could tell is lost", onWire=True,
+            )  # fmt: skip
+        return Welcome(answer.epoch, [_pending(held) for held in answer.pending])
+
+    async def claim(self, session: str, epoch: int, *, now_ms: int) -> Claim:
+        """The next task, if there is one and it may still go."""
+        opened = await self._store.outbox.open_claim(session, epoch, now_ms=now_ms)
+        _raise_for(opened.code)
+        if opened.pending:
+            return Claim(pending=[_pending(held) for held in opened.pending])
+        if opened.task is None or opened.facts is None:
+            return Claim()
+        if opened.task.state in TERMINAL:
+            await self._store.outbox.settle(opened.task.task, "cleared", now_ms=now_ms, from_=TERMINAL)
+            return Claim()
+        who = sender(opened.facts, self._rules, now_ms=now_ms)
+        verdict = gate.decide(opened.task, who, self._rules, lease_ms=self._lease_ms, now_ms=now_ms)
+        if isinstance(verdict, gate.Refuse):
+            await self._refuse(opened.task.task, verdict, now_ms)
+            return Claim()
+        return Claim(await self._give(session, epoch, opened.task, verdict, now_ms))
+
+    async def extend(self, session: str, epoch: int, task: str, token: int, *, now_ms: int) -> int:
+        answer = await self._store.outbox.extend(
+            session, epoch, task, token, lease_ms=self._lease_ms, longest_ms=LONGEST_LEASE_MS, now_ms=now_ms
+        )
+        if answer.code != "OK":
+            raise Conflict("STALE_TOKEN", "this lease is not yours any more", field="raw")
+        return answer.lease_until
+
+    async def _refuse(self, task: str, verdict: gate.Refuse, now_ms: int) -> None:
+        await self._store.outbox.settle(
+            task, _OUTCOME[verdict.kind], now_ms=now_ms, from_="h", unitBack=True, reason=verdict.reason,
+            untilMs=verdict.until_ms, code=verdict.reason, message="refused at the gate",
+        )  # fmt: skip
+
+    async def _give(
+        self, session: str, epoch: int, task: gate.OutboxTask, verdict: gate.Give, now_ms: int
+    ) -> TaskForWorker | None:
+        text = await self._text(task.task)
+        claimed = await self._store.outbox.claim(
+            session, epoch, task.task, lease_until_ms=verdict.lease_until_ms, now_ms=now_ms
+        )
+        failpoint("claimed-not-answered")
+        if claimed.code != "OK":
+            # Somebody was quicker (a cancel, a stop word, the fleet's pause); the next claim sees what is left.
+            return None
+        return TaskForWorker(
+            task_id=task.task,
+            to=task.to,
+            text=text,
+            whatsapp_id=whatsapp_id(task.task),
+            attempt=claimed.attempt,
+            resend=claimed.resend,
+            send_after_ms=verdict.send_after_ms,
+            send_before_ms=verdict.send_before_ms,
+            lease_until_ms=verdict.lease_until_ms,
+            token=claimed.token,
+        )
+
+    async def _text(self, task: str) -> str:
+        """The job's text, filled in at the last moment."""
+        parsed = parse_task_id(task)
+        job = await self._job(parsed[0]) if parsed else None
+        if parsed is None or job is None:
+            raise NotFound("UNKNOWN_TASK", "the job of this task is gone", field="taskId")
+        if not variables(job.text):
+            return job.text
+        contact = (await self._store.jobs.contacts(job.job_id, parsed[1], 1))[0]
+        return render(job.text, contact.vars)
+
+    async def _job(self, job_id: str) -> Job | None:
+        if job_id not in self._jobs:
+            job = await self._store.jobs.get(job_id)
+            if job is None:
+                return None
+            if len(self._jobs) >= JOBS_KEPT:
+                self._jobs.pop(next(iter(self._jobs)))
+            self._jobs[job_id] = job
+        return self._jobs[job_id]
+
+
+def _pending(held: Held) -> Pending:
+    return Pending(held.task, str(held.token), whatsapp_id(held.task), held.to)
+
+
+def _raise_for(code: str) -> None:
+    errors: dict[str, RequestError] = {
+        "UNKNOWN_SESSION": NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId"),
+        "NOT_WANTED": Conflict("NOT_WANTED", "another instance is wanted for this session", field="instanceId"),
+        "STALE_EPOCH": Conflict("STALE_EPOCH", "a newer instance holds this session", field="epoch"),
+    }
+    if code in errors:
+        raise errors[code]

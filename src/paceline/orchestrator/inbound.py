@@ -1,0 +1,110 @@
+"""What workers say about themselves and about messages. Repeated and out-of-order events do no harm.
+
+MESSAGE_SENT and an ack are one fact, MESSAGE_FAILED and a nack are one fact; both end in `settling`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from paceline.domain.errors import BadRequest, NotFound
+from paceline.orchestrator.settling import Settling, Word
+from paceline.store.store import Store
+
+BANNED = {403, 406}
+LOGGED_OUT = 401
+REPLACED = 440
+
+_PROOFS = {"MESSAGE_SENT": "sent", "MESSAGE_DELIVERED": "delivered", "MESSAGE_READ": "read"}
+_KNOWN = {
+    *_PROOFS,
+    "QR",
+    "CONNECTED",
+    "DISCONNECTED",
+    "PING",
+    "ERROR",
+    "MESSAGE_FAILED",
+    "MESSAGE_RECEIVED",
+    "RESTRICTION",
+}
+
+
+class WorkerEvent(msgspec.Struct, frozen=True, rename="camel"):
+    session_id: str
+    event: str
+    timestamp: int
+    event_id: str
+    data: dict[str, Any] = {}
+
+
+class Inbound:
+    def __init__(self, store: Store, settling: Settling) -> None:
+        self._store = store
+        self._settling = settling
+
+    async def receive(self, event: WorkerEvent, *, now_ms: int) -> None:
+        if event.event not in _KNOWN:
+            raise BadRequest("UNKNOWN_EVENT", f"{event.event!r} is not an event of a worker", field="event")
+        if event.event in _PROOFS:
+            await self._proof(event, now_ms)
+        elif event.event == "MESSAGE_FAILED":
+            await self._failed(event, now_ms)
+        changes = _session_changes(event)
+        record = None if event.event == "PING" else _record(event, now_ms)
+        answer = await self._store.sessions.event(
+            event.session_id, now_ms=now_ms, at_ms=event.timestamp, event=record, **changes
+        )
+        if answer.code == "UNKNOWN_SESSION":
+            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+
+    async def _proof(self, event: WorkerEvent, now_ms: int) -> None:
+        task, wire_id = _text(event, "messageId"), _text(event, "whatsappId")
+        await self._settling.sent(event.session_id, task, wire_id, proof=_PROOFS[event.event], now_ms=now_ms)
+
+    async def _failed(self, event: WorkerEvent, now_ms: int) -> None:
+        """The same fact as a nack. Only an explicit `notSent` frees the message; without it the outcome is unknown."""
+        task, error = _text(event, "messageId"), event.data.get("error")
+        code, message = _error(error)
+        facts = await self._store.outbox.facts(task)
+        word = Word(event.session_id, facts.epoch, task, facts.token)
+        if event.data.get("notSent") is True:
+            await self._settling.refused(word, code, message, now_ms=now_ms)
+        else:
+            await self._settling.unknown(word, message, now_ms=now_ms)
+
+
+def _session_changes(event: WorkerEvent) -> dict[str, str]:
+    """The table of what an event means for its session."""
+    if event.event == "CONNECTED":
+        return {"connection": "CONNECTED", "authorisation": "LINKED"}
+    if event.event == "QR":
+        return {"connection": "SCAN_QR", "authorisation": "UNLINKED"}
+    if event.event == "DISCONNECTED":
+        code = event.data.get("code")
+        if code in BANNED:
+            return {"connection": "FAILED", "authorisation": "LOGGED_OUT", "quarantine": f"BANNED_{code}"}
+        if code == LOGGED_OUT:
+            return {"connection": "FAILED", "authorisation": "LOGGED_OUT", "quarantine": "LOGGED_OUT"}
+        return {"connection": "FAILED" if code == REPLACED else "RECONNECTING"}
+    return {}
+
+
+def _record(event: WorkerEvent, now_ms: int) -> str:
+    """For the session's history; what people wrote stays out of it."""
+    data = {key: value for key, value in event.data.items() if key not in ("text", "caption", "qr")}
+    return msgspec.json.encode(
+        {"event": event.event, "at": event.timestamp, "receivedAt": now_ms, "eventId": event.event_id, "data": data}
+    ).decode()
+
+
+def _error(error: Any) -> tuple[str, str]:
+    if isinstance(error, dict) and isinstance(error.get("code"), str):
+        return error["code"], str(error.get("message", ""))
+    raise BadRequest("MISSING_FIELD", "MESSAGE_FAILED needs error.code", field="data.error.code")
+
+
+def _text(event: WorkerEvent, field: str) -> str:
+    value = event.data.get(field)
+    if not isinstance(value, str) or not value:
+        raise BadRequest("MISSING_FIELD", f"{event.event} needs {field}", field=f"data.{field}")
+    return value

@@ -1,0 +1,166 @@
+"""What became of a task: a proof that it went out, a worker's word that it did not, or nobody knows.
+
+A proof is a fact, whoever brings it and however late. Any other word counts only from the newest epoch and for the claim it was given for.
+"""
+
+from typing import Any
+
+import msgspec
+
+from paceline.domain.errors import BadRequest, Conflict, NotFound
+from paceline.domain.failures import UNKNOWN_OUTCOME
+from paceline.domain.ids import parse_task_id, whatsapp_id
+from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
+from paceline.kits.failpoint import failpoint
+from paceline.policy import hours, retry
+from paceline.store.outbox import MessageFacts
+from paceline.store.store import Store
+
+IN_HANDS = "cu"
+"""Claimed, or unknown: the worker's word about it still counts."""
+SWEEP_BATCH = 100
+
+
+class Word(msgspec.Struct, frozen=True):
+    """Who says something about which claim."""
+
+    session: str
+    epoch: int
+    task: str
+    token: int
+
+
+class Settling:
+    def __init__(self, store: Store, retries: retry.RetrySettings) -> None:
+        self._store = store
+        self._retries = retries
+
+    async def sent(self, session: str, task: str, wire_id: str, *, proof: str = "sent", now_ms: int) -> str:
+        """The ack, a receipt (`delivered`, `read`), or an old worker's word: it went out."""
+        if wire_id != whatsapp_id(task):
+            raise BadRequest("WRONG_WHATSAPP_ID", "this is not the message id of that task", field="whatsappId")
+        facts = await self._facts(session, task)
+        settled = await self._store.outbox.settle(
+            task, proof, now_ms=now_ms, whatsappId=wire_id, statsDay=await self._day(facts.phone, now_ms)
+        )
+        failpoint("settled-not-answered")
+        if settled.code == "UNKNOWN_TASK":
+            raise NotFound("UNKNOWN_TASK", "there is no such task", field="taskId")
+        return MESSAGE_STATE[settled.state]
+
+    async def returned(self, word: Word, *, now_ms: int) -> str:
+        """Given back untouched: to the head, unless it takes its workers down again and again."""
+        facts = await self._facts(word.session, word.task)
+        poison = retry.after_return(crashes=_crashes(facts, word))
+        if poison is None:
+            return await self._say(word, "returned", facts, now_ms, unitBack=True, reason="GIVEN_BACK")
+        return await self._give_up(
+            word, facts, poison.code, "it took its worker down every time", now_ms, unitBack=True
+        )
+
+    async def refused(self, word: Word, code: str, message: str, *, now_ms: int) -> str:
+        """Nothing went out, for a reason: try again or give up. The attempt was on the wire all the same."""
+        facts = await self._facts(word.session, word.task)
+        decision = retry.after_failure(code, failures=facts.failures + 1, settings=self._retries, now_ms=now_ms)
+        effects = {"unitBack": True, "onWire": True, "cooldownUntil": retry.cooldown_until(code, now_ms=now_ms)}
+        return await self._decided(word, facts, decision, code, message, now_ms, effects)
+
+    async def unknown(self, word: Word, message: str, *, now_ms: int) -> str:
+        """It may have gone out and no receipt was found: the same id again, or an honest end."""
+        facts = await self._facts(word.session, word.task)
+        decision = await self._after_unknown(word, facts, now_ms)
+        return await self._decided(word, facts, decision, UNKNOWN_OUTCOME, message, now_ms, {"onWire": True})
+
+    async def sweep(self, now_ms: int) -> int | None:
+        """Hand-overs nobody claimed go back, leases that ended become unknown. Returns when the next one ends."""
+        overdue = await self._store.outbox.overdue(now_ms=now_ms, limit=SWEEP_BATCH)
+        for task in overdue.tasks:
+            await self._time_is_up(task.task, task.state, now_ms)
+        return now_ms if overdue.tasks else overdue.next_at
+
+    async def _time_is_up(self, task: str, state: str, now_ms: int) -> None:
+        settle = self._store.outbox.settle
+        if state == "h":
+            reason = "NOT_CLAIMED"
+            await settle(task, "returned", now_ms=now_ms, from_="h", overdue=True, unitBack=True, reason=reason)
+        elif state == "c":
+            await settle(task, "unknown", now_ms=now_ms, from_="c", overdue=True, reason="LEASE_ENDED")
+        elif state == "u":
+            message = "no worker could tell before its validity ended"
+            await settle(task, "failed", now_ms=now_ms, from_="u", overdue=True, code=UNKNOWN_OUTCOME, message=message)
+        else:
+            await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL, overdue=True)
+
+    async def _after_unknown(self, word: Word, facts: MessageFacts, now_ms: int) -> retry.RetryDecision:
+        parsed = parse_task_id(word.task)
+        view = await self._store.jobs.view(parsed[0]) if parsed else None
+        if view is None:
+            raise NotFound("UNKNOWN_TASK", "the job of this task is gone", field="taskId")
+        return retry.after_unknown(
+            on_unknown=view.job.on_unknown,
+            journal_lost=False,
+            crashes=_crashes(facts, word),
+            failures=facts.failures + 1,
+            closed=view.run["state"] in CLOSED_JOB_STATES,
+            settings=self._retries,
+            now_ms=now_ms,
+        )
+
+    async def _decided(
+        self,
+        word: Word,
+        facts: MessageFacts,
+        decision: retry.RetryDecision,
+        code: str,
+        message: str,
+        now_ms: int,
+        effects: dict[str, Any],
+    ) -> str:
+        if isinstance(decision, retry.GiveUp):
+            return await self._give_up(word, facts, decision.code, message, now_ms, **effects)
+        return await self._say(
+            word,
+            "retry",
+            facts,
+            now_ms,
+            at=decision.at_ms,
+            pinned=decision.pinned,
+            code=code,
+            message=message,
+            **effects,
+        )
+
+    async def _give_up(
+        self, word: Word, facts: MessageFacts, code: str, message: str, now_ms: int, **effects: Any
+    ) -> str:
+        day = await self._day(facts.phone, now_ms)
+        return await self._say(word, "failed", facts, now_ms, code=code, message=message, statsDay=day, **effects)
+
+    async def _say(self, word: Word, outcome: str, facts: MessageFacts, now_ms: int, **effects: Any) -> str:
+        settled = await self._store.outbox.settle(
+            word.task, outcome, now_ms=now_ms, from_=IN_HANDS, token=word.token, epoch=word.epoch,
+            crash=facts.epoch != word.epoch, **effects,
+        )  # fmt: skip
+        failpoint("settled-not-answered")
+        if settled.code == "UNKNOWN_TASK":
+            raise NotFound("UNKNOWN_TASK", "there is no such task", field="taskId")
+        if settled.code == "STALE" and settled.state in IN_HANDS:
+            raise Conflict("STALE_TOKEN", "a newer claim of this task exists", field="raw")
+        return MESSAGE_STATE[settled.state]
+
+    async def _facts(self, session: str, task: str) -> MessageFacts:
+        facts = await self._store.outbox.facts(task)
+        if facts.session_id is not None and facts.session_id != session:
+            raise NotFound("UNKNOWN_TASK", "this session has no such task", field="taskId")
+        return facts
+
+    async def _day(self, phone: str | None, now_ms: int) -> str | None:
+        if phone is None:
+            return None
+        return hours.local_day(hours.phone_zone(phone, await self._store.sessions.phone_timezone(phone)), now_ms)
+
+
+def _crashes(facts: MessageFacts, word: Word) -> int:
+    """How often the task took a worker down, this time counted in once."""
+    new = facts.epoch != word.epoch and facts.crash_token != facts.token
+    return facts.crashes + (1 if new else 0)

@@ -1,0 +1,119 @@
+"""What the decisions about one number read: the facts of a phone, its sessions and the tasks at the head of its queue.
+
+The store fills these from one script call; they are values, so a test writes them down by hand.
+"""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from paceline.policy import budget, hours, pacing
+from paceline.policy.trust import Level, Policy
+
+if TYPE_CHECKING:
+    from random import Random
+
+LEAD_MARGIN_MS = 1_000
+"""How long before typing starts a task is handed over: claim and network fit in here."""
+
+
+class SessionFacts(msgspec.Struct, frozen=True, rename="camel"):
+    id: str
+    connection: str = "STOPPED"
+    last_seen_ms: int = 0
+
+    def is_live(self, *, now_ms: int, liveness_ms: int) -> bool:
+        """Connected by its own word and by its activity: the word CONNECTED alone proves nothing."""
+        return self.connection == "CONNECTED" and now_ms - self.last_seen_ms <= liveness_ms
+
+
+class Head(msgspec.Struct, frozen=True, rename="camel"):
+    """A task near the head of a phone's queue. `entry` is its exact text there, which the hand-off names again."""
+
+    entry: str
+    task: str
+    to: str
+    state: str
+    expires_at: int
+    tz: str | None = None
+    suppressed: bool = False
+    pinned: str | None = None
+    maybe_sent: bool = False
+
+
+class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    phone: str
+    version: int
+    created_at: int | None = None
+    timezone: str | None = None
+    rpm_override: int | None = None
+    cooldown_until: int = 0
+    quarantined: bool = False
+    fleet_paused: bool = False
+    unsettled: str | None = None
+    sends: tuple[int, ...] = ()
+    gap_ms: int = 0
+    gap_key: str = ""
+    cap_day: str = ""
+    cap_used: int = 0
+    sessions: tuple[SessionFacts, ...] = ()
+    heads: tuple[Head, ...] = ()
+    more: bool = False
+    """The queue holds more than these heads."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """Everything configured that decisions about a phone depend on."""
+
+    policy: Policy
+    pace_defaults: pacing.PaceDefaults = pacing.PaceDefaults()
+    liveness_ms: int = 60_000
+
+    @property
+    def lead_ms(self) -> int:
+        return self.policy.typing_ms[1] + LEAD_MARGIN_MS
+
+
+class Sender(msgspec.Struct, frozen=True):
+    """A phone's facts seen through the rules at one moment."""
+
+    facts: PhoneFacts
+    level: Level
+    pace: pacing.Pace
+    zone: str
+    day: str
+    windows: tuple[hours.Window, ...]
+
+    @property
+    def used_today(self) -> int:
+        return budget.used_on(self.day, counted_day=self.facts.cap_day, counted=self.facts.cap_used)
+
+    @property
+    def left_today(self) -> int | None:
+        return budget.left(self.level, self.used_today)
+
+    def slot(self, *, rng: "Random") -> tuple[int, pacing.Gap]:
+        """The next slot, and the gap it rests on: the one drawn before if the rules are still the same."""
+        gap = pacing.Gap(self.facts.gap_ms, self.facts.gap_key)
+        if gap.key != self.pace.key:
+            gap = pacing.draw_gap(self.pace, self.facts.sends, rng=rng)
+        return pacing.next_slot(self.pace, self.facts.sends, gap.ms), gap
+
+
+def sender(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Sender:
+    level = rules.policy.level(facts.created_at, now_ms=now_ms)
+    zone = hours.phone_zone(facts.phone, facts.timezone)
+    return Sender(
+        facts=facts,
+        level=level,
+        pace=pacing.pace_for(level, rules.policy, rules.pace_defaults, rpm_override=facts.rpm_override),
+        zone=zone,
+        day=hours.local_day(zone, now_ms),
+        windows=hours.phone_windows(level, zone),
+    )
+
+
+def is_available(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> bool:
+    """Whether a new conversation may start on this number."""
+    live = any(session.is_live(now_ms=now_ms, liveness_ms=rules.liveness_ms) for session in facts.sessions)
+    return live and not facts.quarantined and facts.cooldown_until <= now_ms

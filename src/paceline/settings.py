@@ -1,0 +1,293 @@
+"""Every setting of every service, read from the environment once, at the entry point.
+
+One class, one field per variable, its documentation directly under it (meaning, unit, why this default); the
+docs and a test read them from there. `load_settings` names all bad values at once, because being told of them
+one restart at a time is a waste of an evening.
+"""
+
+import ipaddress
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from paceline.domain.errors import ConfigError
+
+# Words that have been seen as "keys" on the open internet; compared without case. Shorter ones fall to the
+# length.
+TRIVIAL_KEYS = frozenset(
+    {
+        "0123456789abcdef",
+        "1234567890123456",
+        "api-key-change-me",
+        "changemechangeme",
+        "passwordpassword",
+        "paceline-api-key",
+        "secretsecretsecret",
+        "your-api-key-here",
+        "your_api_key_here",
+    }
+)
+
+# 16 characters of hex are 64 bits: out of reach for guessing over a network.
+MIN_KEY_LENGTH = 16
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
+Milliseconds = Annotated[int, Field(ge=0, le=86_400_000)]
+PositiveMilliseconds = Annotated[int, Field(ge=1, le=86_400_000)]
+
+
+class SettingsError(ConfigError):
+    """The environment holds values we cannot start with. `faults` names each: variable, then what is wrong."""
+
+    def __str__(self) -> str:
+        return "bad settings:\n" + "\n".join(f"  {fault}" for fault in self.faults)
+
+
+class Settings(BaseSettings):
+    """The settings of one process; unset and empty variables take the default."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="ignore",
+        env_ignore_empty=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+    )
+
+    # Where it listens
+
+    host: str = "127.0.0.1"
+    """Address to listen on. Loopback, so that a first run is reachable from this machine only; any other
+    address needs a real `API_KEY`."""
+
+    port: Port | None = None
+    """Port to listen on. Unset, each service takes its own: gateway 4000, dispatcher 4001, orchestrator
+    3000."""
+
+    # Secrets
+
+    api_key: SecretStr | None = None
+    """The bootstrap admin key that callers send as `X-API-KEY`. `paceline up` generates one when it is unset.
+    Missing, shorter than 16 characters or a well-known word is refused unless the service listens on loopback
+    only."""
+
+    webhook_secret: SecretStr | None = None
+    """From this each session's own secret is derived (HMAC-SHA256 of the sessionId), with which its worker
+    proves who it is. In a worker's environment it is the derived one."""
+
+    # Neighbours
+
+    redis_url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379"
+    """Where the state lives: `redis://`, `rediss://` (TLS) or `unix://`. Redis 6.2 or newer, or Valkey, with
+    `appendonly yes` and `maxmemory-policy noeviction`. The default is Redis' own."""
+
+    orchestrator_url: str = "http://localhost:3000"
+    """Base address of the orchestrator, for those who call it over HTTP. The default is its own default
+    port."""
+
+    send_mode: Literal["redis"] = "redis"
+    """How a paced task reaches the orchestrator's outbox: `redis`, in one atomic step. (`api`, over the
+    orchestrator's HTTP interface for hosts that do not share a Redis, is coming and refused until then.)"""
+
+    data: Annotated[Path, Field(validation_alias="PACELINE_DATA")] = Path("./data")
+    """Directory below which all local state lies: worker volumes, ledgers, and with `paceline up` Redis,
+    logs, pid files and generated keys. Below the working directory, so that trying it out leaves nothing
+    elsewhere."""
+
+    # Pacing and routing
+
+    policy: Annotated[str, Field(validation_alias="PACELINE_POLICY", min_length=1)] = "default"
+    """The policy: a preset (`default`, `distribution`, `demo`) or the path of a policy file in TOML."""
+
+    default_min_delay_ms: Milliseconds = 2_000
+    """Shortest gap between two sends of a phone, in ms, for trust levels that state no window of their
+    own."""
+
+    default_max_delay_ms: Milliseconds = 5_000
+    """Longest drawn gap between two sends of a phone, in ms, for trust levels without a window. Not below
+    `DEFAULT_MIN_DELAY_MS`."""
+
+    burst_limit: Annotated[int, Field(ge=0, le=32)] = 5
+    """So many messages may follow each other before the phone rests for `BURST_COOLDOWN_MS`; 0 switches the
+    rule off. 5 is a handful, as a person would write; 32 is as far back as a pacer remembers."""
+
+    burst_cooldown_ms: Milliseconds = 30_000
+    """The rest after a burst, in ms; 1 to 3 s are added at random."""
+
+    route_ahead: Annotated[int, Field(ge=1, le=10_000)] = 200
+    """How many tasks a phone's queue is filled with ahead of need. Enough that no phone runs dry between two
+    rounds, few enough that a ban or a new phone leaves little to re-route."""
+
+    max_concurrent_jobs: Annotated[int, Field(ge=1, le=1_000)] = 10
+    """How many jobs one dispatcher routes at the same time; they take turns."""
+
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 3
+    """How often a transient failure is tried again before the task goes to the dead letters."""
+
+    retry_delay_ms: PositiveMilliseconds = 60_000
+    """The wait before the first retry, in ms; it doubles with each, held within 1 s and 10 min."""
+
+    poll_interval_ms: Annotated[int, Field(ge=10, le=60_000)] = 1_000
+    """The longest an idle loop sleeps, in ms. Loops are woken by events; this bounds the harm of a lost
+    wake-up."""
+
+    # The send protocol
+
+    lease_ms: Annotated[int, Field(ge=100, le=600_000)] = 120_000
+    """How long a worker may hold a claimed task without a word, in ms; after it the outcome counts as
+    unknown. Two minutes cover typing, a slow acknowledgement and a reconnect."""
+
+    handoff_ttl_ms: Annotated[int, Field(ge=100, le=86_400_000)] = 60_000
+    """How long a task lies in an outbox unclaimed, in ms, before it is withdrawn to the head of its phone's
+    queue."""
+
+    liveness_ms: Annotated[int, Field(ge=100, le=86_400_000)] = 60_000
+    """After so many ms without a claim, receipt or ping a session no longer counts as connected. A worker
+    claims every 20 s, so this is three missed calls."""
+
+    unknown_grace_ms: Milliseconds = 10_000
+    """How long a worker looks for receipts of a message whose outcome is unknown, in ms, before it says so.
+    Receipts that were held back arrive within seconds of the reconnect."""
+
+    # Housekeeping
+
+    job_stats_ttl_seconds: Annotated[int, Field(ge=60, le=31_536_000)] = 86_400
+    """How long the counters of a finished job stay in Redis, in seconds. They free memory after the end and
+    nothing else; no rule depends on it."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe line that is logged."""
+
+    failpoints: Annotated[Path | None, Field(validation_alias="PACELINE_FAILPOINTS")] = None
+    """For crash tests only: a directory in which a file named like a failpoint kills the process that passes
+    it."""
+
+    @field_validator("log_level", "send_mode", mode="before")
+    @classmethod
+    def _ignore_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+    @field_validator("send_mode", mode="before")
+    @classmethod
+    def _only_redis_for_now(cls, value: object) -> object:
+        if value == "api":
+            raise ValueError("'api' is not available yet; use 'redis'")
+        return value
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_scheme(cls, value: str) -> str:
+        if not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("must start with redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("orchestrator_url")
+    @classmethod
+    def _http_scheme(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return value.rstrip("/")
+
+    @field_validator("default_max_delay_ms")
+    @classmethod
+    def _window_is_not_inverted(cls, value: int, info: ValidationInfo) -> int:
+        # A field that is itself bad is absent from info.data and already reported.
+        if value < info.data.get("default_min_delay_ms", value):
+            raise ValueError("must not be below DEFAULT_MIN_DELAY_MS")
+        return value
+
+    @field_validator("api_key")
+    @classmethod
+    def _key_fits_the_address(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if "host" not in info.data or is_loopback(info.data["host"]):
+            return value
+        if value is None:
+            raise ValueError(f"is required when HOST is not a loopback address ({info.data['host']})")
+        if len(value) < MIN_KEY_LENGTH or _is_trivial(value.get_secret_value()):
+            raise ValueError(
+                f"is too easy to guess for a service that listens beyond loopback; "
+                f"use at least {MIN_KEY_LENGTH} random characters"
+            )
+        return value
+
+
+class UpSettings(Settings):
+    """What `paceline up` reads on top: where its services listen. `PORT` itself is ignored there."""
+
+    gateway_port: Port = 4000
+    """Port of the public API."""
+
+    dispatcher_port: Port = 4001
+    """Port of the first dispatcher; with `--dispatchers N` the others take the next ones."""
+
+    orchestrator_port: Port = 3000
+    """Port of the orchestrator, which workers call."""
+
+    dashboard_port: Port = 8080
+    """Port kept for the dashboard. There is no dashboard yet, so nothing listens there."""
+
+
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+def load_settings() -> Settings:
+    """Read the environment; raise `SettingsError` with every problem in it."""
+    return load(Settings)
+
+
+def load(kind: type[AnySettings], **overrides: object) -> AnySettings:
+    """The same for a given class; `overrides` are fields that win over the environment."""
+    try:
+        return kind(**overrides)  # type: ignore[arg-type]  # pydantic checks and reports them like the rest
+    except ValidationError as error:
+        # Without `from`: the library's error shows the values, and a value may be a secret.
+        faults = [_describe(kind, entry["loc"], entry["msg"]) for entry in error.errors(include_input=False)]
+        raise SettingsError(faults) from None
+
+
+def read_policy(name: str) -> dict[str, Any]:
+    """The policy of that name or path as TOML's dictionary, for `policy.trust.parse`.
+
+    A word is one of our presets; what has a slash or ends in `.toml` is a file.
+    """
+    presets = resources.files("paceline") / "policy" / "presets"
+    is_file = "/" in name or name.endswith(".toml")
+    source = Path(name).expanduser() if is_file else presets / f"{name}.toml"
+    if not source.is_file():
+        known = ", ".join(sorted(entry.name.removesuffix(".toml") for entry in presets.iterdir()))
+        raise SettingsError([f"PACELINE_POLICY: no policy {name!r}; use one of {known}, or the path of a .toml file"])
+    try:
+        return tomllib.loads(source.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError([f"PACELINE_POLICY: {name}: {error}"]) from error
+
+
+def env_name(field: str, kind: type[Settings] = Settings) -> str:
+    """The environment variable of a field."""
+    alias = kind.model_fields[field].validation_alias
+    return alias if isinstance(alias, str) else field.upper()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach that address. A name we cannot judge counts as reachable."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_trivial(key: str) -> bool:
+    return key.lower() in TRIVIAL_KEYS or len(set(key)) < 4
+
+
+def _describe(kind: type[Settings], location: tuple[int | str, ...], message: str) -> str:
+    field = str(location[0])
+    name = env_name(field, kind) if field in kind.model_fields else field.upper()
+    return f"{name}: {message.removeprefix('Value error, ')}"

@@ -1,0 +1,120 @@
+"""How the store reaches Redis. Two calls: run a script, or read with plain commands. Nothing else exists.
+
+redis-py repeats a write whose reply was lost; here retries are off, and everything that writes is a script that is idempotent
+by id, so the caller may repeat it knowingly. A script that Redis forgot (restart, SCRIPT FLUSH) has not run: it is sent again.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import redis.asyncio as aioredis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    BusyLoadingError,
+    ConnectionError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,
+)
+
+from paceline.domain.errors import Unavailable
+from paceline.store.keys import WAKE_CHANNEL
+from paceline.store.scripts import Script
+
+Command = Sequence[str | int | float]
+SOCKET_TIMEOUT_S = 10.0
+CONNECTIONS = 64
+"""As many calls at once; a further one waits its turn."""
+
+
+class Link(Protocol):
+    """What the store needs of Redis. Production has `RedisLink`; the World has one that can crash and lose replies."""
+
+    async def run(self, script: Script, argument: str) -> Any: ...
+
+    async def read(self, *commands: Command) -> list[Any]: ...
+
+
+class RedisLink:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        pool = aioredis.BlockingConnectionPool.from_url(
+            url,
+            max_connections=CONNECTIONS,
+            timeout=SOCKET_TIMEOUT_S,
+            socket_timeout=SOCKET_TIMEOUT_S,
+            socket_connect_timeout=SOCKET_TIMEOUT_S,
+            retry=Retry(NoBackoff(), 0),
+            decode_responses=True,
+        )
+        self._redis = aioredis.Redis(connection_pool=pool)
+
+    async def run(self, script: Script, argument: str) -> Any:
+        with _translated():
+            try:
+                return await self._redis.evalsha(script.sha, 0, argument)
+            except NoScriptError:
+                return await self._redis.eval(script.source, 0, argument)
+
+    async def read(self, *commands: Command) -> list[Any]:
+        with _translated():
+            pipeline = self._redis.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            return await pipeline.execute()
+
+    async def time_ms(self) -> int:
+        seconds, micros = (await self.read(("TIME",)))[0]
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def wakes(self) -> AsyncIterator[str]:
+        """Every wake-up, for as long as the connection lives. A subscriber waits without a socket timeout."""
+        client = aioredis.Redis.from_url(
+            self._url, socket_timeout=None, retry=Retry(NoBackoff(), 0), decode_responses=True
+        )
+        try:
+            async with client.pubsub(ignore_subscribe_messages=True) as pubsub:
+                await pubsub.subscribe(WAKE_CHANNEL)
+                async for message in pubsub.listen():
+                    yield message["data"]
+        except _UNAVAILABLE as error:
+            raise Unavailable("the wake-up channel is gone") from error
+        finally:
+            await client.aclose()
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+
+_UNAVAILABLE = (
+    ConnectionError,
+    TimeoutError,
+    BusyLoadingError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    OSError,
+    asyncio.TimeoutError,
+)
+_REFUSED = re.compile(r"(^|-)(OOM|MISCONF|BUSY|READONLY|MASTERDOWN|NOREPLICAS|LOADING) ")
+"""A full memory or disk, and the like. Redis 6.2 wraps what stopped a script into an error of its own, as text."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except _UNAVAILABLE as error:
+        raise Unavailable(f"Redis does not answer: {type(error).__name__}") from error
+    except ResponseError as error:
+        if found := _REFUSED.search(str(error)):
+            raise Unavailable(f"Redis refuses: {found[2]}") from error
+        raise
+
+__all__ = ["Command", "Link", "RedisError", "RedisLink"]

@@ -1,0 +1,199 @@
+"""Jobs in the store: staging and accepting them, taking their turns, what is known about a message."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from paceline.domain import states
+from paceline.domain.ids import parse_task_id
+from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encode_contact, encode_job
+from paceline.policy.routing import Sticky
+from paceline.store import keys
+from paceline.store.caller import Answer, Caller
+from paceline.store.scripts import CHUNK
+
+SINGLE_SENDS_LIMIT = 1_000
+"""Single sends that may wait for one phone (SPEC §3)."""
+
+
+class Idem(msgspec.Struct, frozen=True):
+    """Where the answer to an idempotent request is written, in the same step that accepts it."""
+
+    key: str
+    answer: str
+
+
+class Accepted(Answer, frozen=True):
+    position: int = 0
+
+
+class Turn(Answer, frozen=True):
+    job: str = ""
+    json: str = ""
+    state: str = ""
+    cursor: int = 0
+    next_at: int | None = None
+
+
+class Routed(Answer, frozen=True):
+    cursor: int = 0
+
+
+class Canceled(Answer, frozen=True):
+    canceled: int = 0
+    open: int = 0
+    state: str = ""
+
+
+class TaskRoute(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Where one task goes (`phone`), or how it ends without going anywhere (`ends`, a state byte)."""
+
+    index: int
+    to: str | None = None
+    tz: str | None = None
+    expires_at: int | None = None
+    phone: str | None = None
+    seen: str | None = None
+    ends: str | None = None
+
+
+class JobView(msgspec.Struct, frozen=True):
+    job: Job
+    run: dict[str, str]
+    progress: dict[str, int]
+
+
+class MessageView(msgspec.Struct, frozen=True):
+    """Everything known about one message."""
+
+    task_id: str
+    job: Job
+    contact: Contact
+    byte: str
+    known: dict[str, str]
+    run: dict[str, str]
+    phone: str | None
+    phone_known: dict[str, str]
+
+
+class Jobs:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def stage(self, job_id: str, contacts: Sequence[Contact]) -> int:
+        """Writes the contacts before the job exists; returns how many chunks there are."""
+        chunks = range(0, len(contacts), CHUNK)
+        for number, start in enumerate(chunks):
+            texts = [encode_contact(contact) for contact in contacts[start : start + CHUNK]]
+            await self._caller.call("stage_chunk", Answer, job=job_id, chunk=number, contacts=texts)
+        return len(chunks)
+
+    async def accept(self, job: Job, chunks: int, *, now_ms: int, idem: Idem | None = None) -> str:
+        answer = await self._caller.call(
+            "accept_job", Answer, job=job.job_id, json=encode_job(job), total=job.total, chunks=chunks,
+            priority=job.priority, now=now_ms, idem=idem,
+        )  # fmt: skip
+        return answer.code
+
+    async def accept_send(
+        self, job: Job, contact: Contact, phone: str, *, now_ms: int, idem: Idem | None = None
+    ) -> Accepted:
+        return await self._caller.call(
+            "accept_send", Accepted, job=job.job_id, json=encode_job(job), task=job.task_id(0),
+            contact=encode_contact(contact), phone=phone, to=contact.to, tz=contact.timezone,
+            expiresAt=job.expires_at(0), priority=job.priority, sendAt=job.send_at, limit=SINGLE_SENDS_LIMIT,
+            now=now_ms, idem=idem,
+        )  # fmt: skip
+
+    async def next_turn(self, *, now_ms: int, lease_ms: int) -> Turn:
+        return await self._caller.call("next_job", Turn, now=now_ms, lease=lease_ms)
+
+    async def fail(self, job_id: str, reason: str, *, now_ms: int) -> None:
+        await self._caller.call("fail_job", Answer, job=job_id, reason=reason, now=now_ms)
+
+    async def route(self, job: Job, cursor: int, tasks: Sequence[TaskRoute], *, now_ms: int) -> Routed:
+        return await self._caller.call(
+            "route_chunk", Routed, job=job.job_id, cursor=cursor, tasks=tasks, priority=job.priority, total=job.total,
+            now=now_ms,
+        )  # fmt: skip
+
+    async def yield_turn(self, job_id: str, cursor: int, *, reason: str, next_at_ms: int, now_ms: int) -> str:
+        answer = await self._caller.call(
+            "yield_job", Answer, job=job_id, cursor=cursor, reason=reason, nextAt=next_at_ms, now=now_ms
+        )
+        return answer.code
+
+    async def cancel(self, job_id: str, *, now_ms: int) -> Canceled:
+        return await self._caller.call("cancel_job", Canceled, job=job_id, now=now_ms)
+
+    async def contacts(self, job_id: str, start: int, count: int) -> list[Contact]:
+        """A stretch of contacts, within one chunk (it may be shorter than asked)."""
+        chunk, offset = divmod(start, CHUNK)
+        last = min(offset + count, CHUNK) - 1
+        raw = await self._caller.read_one("LRANGE", keys.job_contacts(job_id, chunk), offset, last)
+        return [decode_contact(text) for text in raw]
+
+    async def stickies(self, recipients: Sequence[str]) -> list[Sticky | None]:
+        commands = [("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients]
+        rows = await self._caller.read(*commands) if commands else []
+        return [Sticky(row[0], int(row[1] or 0), row[2] == "1") if row[0] else None for row in rows]
+
+    async def get(self, job_id: str) -> Job | None:
+        raw = await self._caller.read_one("GET", keys.job(job_id))
+        return decode_job(raw) if raw else None
+
+    async def view(self, job_id: str) -> JobView | None:
+        raw, run, bytes_ = await self._caller.read(
+            ("GET", keys.job(job_id)), ("HGETALL", keys.job_run(job_id)), ("GET", keys.job_states(job_id))
+        )
+        if raw is None or bytes_ is None:
+            return None
+        return JobView(decode_job(raw), _pairs(run), states.progress(bytes_.encode()))
+
+    async def unrouted(self, *, limit: int = 500) -> dict[str, int]:
+        """The jobs that are being routed or wait for it, and how many tasks of each still lie at its cursor."""
+        found = await self._caller.read(
+            ("ZRANGE", keys.jobs_active(), 0, limit - 1),
+            ("ZRANGE", keys.jobs_retry(), 0, limit - 1),
+            ("LRANGE", keys.priority_jobs(), 0, limit - 1),
+            ("LRANGE", keys.gateway_jobs(), 0, limit - 1),
+        )
+        ids = list(dict.fromkeys(job_id for group in found for job_id in group))[:limit]
+        totals = await self._caller.read(*[("GET", keys.job_total(id_)) for id_ in ids]) if ids else []
+        cursors = await self._caller.read(*[("HGET", keys.job_run(id_), "cursor") for id_ in ids]) if ids else []
+        return {
+            job_id: int(total) - int(cursor or 0)
+            for job_id, total, cursor in zip(ids, totals, cursors, strict=True)
+            if total is not None
+        }
+
+    async def message(self, task_id: str) -> MessageView | None:
+        parsed = parse_task_id(task_id)
+        job = await self.get(parsed[0]) if parsed else None
+        if parsed is None or job is None or parsed[1] >= job.total:
+            return None
+        job_id, index = parsed
+        chunk, offset = divmod(index, CHUNK)
+        contact, byte, known, run, route = await self._caller.read(
+            ("LINDEX", keys.job_contacts(job_id, chunk), offset),
+            ("GETRANGE", keys.job_states(job_id), index, index),
+            ("HGETALL", keys.message(task_id)),
+            ("HGETALL", keys.job_run(job_id)),
+            ("HGET", keys.job_routes(job_id), index),
+        )
+        known = _pairs(known)
+        phone = route or known.get("phone")
+        about = await self._caller.read_one("HGETALL", keys.phone(phone)) if phone else {}
+        return MessageView(task_id, job, decode_contact(contact), byte, known, _pairs(run), phone, _pairs(about))
+
+    async def events(self, limit: int) -> list[dict[str, Any]]:
+        raw = await self._caller.read_one("LRANGE", keys.job_events(), 0, limit - 1)
+        return [msgspec.json.decode(line) for line in raw]
+
+
+def _pairs(raw: Any) -> dict[str, str]:
+    """HGETALL through a raw pipeline comes as a flat list, through a client as a dictionary."""
+    if isinstance(raw, dict):
+        return raw
+    return dict(zip(raw[::2], raw[1::2], strict=True))

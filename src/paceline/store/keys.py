@@ -1,0 +1,90 @@
+"""The whole keyspace: every key, its type, who writes it. Python and Lua both build key names from this file alone.
+
+The names of SPEC §9 are fixed, other tools read them. No key that holds waiting work ever has a TTL.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Key:
+    template: str
+    type: str
+    about: str
+
+    def __call__(self, *parts: str | int) -> str:
+        return self.template.format(*parts)
+
+
+# Intake and jobs
+gateway_jobs = Key("gateway:jobs", "LIST", "job ids the router has not seen; gateway pushes left, router takes right")
+priority_jobs = Key("queue:priority", "LIST", "the same for priority 2 and 3, taken first")
+jobs_active = Key("jobs:active", "ZSET", "jobs being routed, by the time of their next turn; router")
+jobs_retry = Key("queue:retry", "ZSET", "jobs with no number to go to, by when to look again; router")
+jobs_room = Key("jobs:room", "STRING", "when the jobs that wait for room look again, all together; router")
+turn_counter = Key("jobs:turn", "STRING", "counts the turns jobs took; router")
+job = Key("job:{}", "STRING", "the job as accepted, JSON, immutable; gateway")
+job_run = Key(
+    "job:run:{}", "HASH", "what changes: state, cursor, turn, lastError, waitReason, waitUntil, closedAt; scripts"
+)
+job_states = Key("job:states:{}", "STRING", "one byte per task (domain.states); scripts, through lib/task.lua only")
+job_contacts = Key(
+    "job:contacts:{}:{}", "LIST", "contacts in chunks of 1,000; gateway (staged with a TTL until committed)"
+)
+job_routes = Key("job:routes:{}", "HASH", "task index to phone while it lies in that phone's queue; router, hand-off")
+job_total = Key("job:stats:{}:total", "STRING", "contacts accepted; gateway")
+job_sent = Key("job:stats:{}:sent", "STRING", "messages that went out; lib/task.lua")
+job_failed = Key("job:stats:{}:failed", "STRING", "messages given up; lib/task.lua")
+job_open = Key("job:stats:{}:open", "STRING", "messages without an end; the job closes at 0; lib/task.lua")
+job_done_emitted = Key("job:stats:{}:doneEmitted", "STRING", "set once, by whoever closed the job; lib/task.lua")
+task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tools; settle_task")
+idempotency = Key("idempotency:{}:{}", "HASH", "one Idempotency-Key of one API key; gateway; forgotten after 24 h")
+job_events = Key("jobs:events", "LIST", "the last 2,000 job events; scripts")
+incidents = Key("antiban:incidents", "LIST", "the last 200 incidents; scripts")
+
+# Phones
+phones = Key("phones:all", "ZSET", "every registered number by registration; orchestrator")
+phone = Key("phone:{}", "HASH", "createdAt, timezone, cooldownUntil, quarantined, waitReason, waitUntil; scripts")
+phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
+pacer = Key("pacer:{}", "HASH", "version, unsettled, sends, gap, the day's reserved units; dispatcher, settle_task")
+due = Key("dispatch:due", "ZSET", "phones with work by the earliest time they may be handed a task; scripts")
+queue = Key("queue:session:{}", "LIST", "tasks of a phone, priority 1; pushed left, taken right")
+queue_p2 = Key("queue:session:{}:p2", "LIST", "priority 2, taken before 1")
+queue_p3 = Key("queue:session:{}:p3", "LIST", "priority 3, taken before 2")
+parked = Key("queue:parked:{}", "ZSET", "tasks that wait for something of their own, by when; hand-off")
+singles = Key("queue:singles:{}", "SET", "single sends waiting for a phone (the limit of 1,000); gateway, hand-off")
+scheduled = Key("queue:scheduled", "ZSET", "single sends for later; gateway, scheduler")
+task_retry = Key("queue:retry:session", "ZSET", "tasks to try again, {sessionId, phone, task}, by when; settle_task")
+dead_letters = Key("queue:dead_letter", "LIST", "what was given up, with its whole history; lib/task.lua")
+message = Key("message:{}", "HASH", "a message from hand-off (or parking) on; scripts")
+sticky = Key("sticky:{}", "HASH", "which number writes to this person: phone, at, warm; router, settle_task")
+
+# Sessions
+sessions = Key("sessions:active", "SET", "every registered session; orchestrator")
+session = Key(
+    "session:{}", "HASH", "phone, driver, connection, authorisation, epoch, instanceId, lastSeen …; orchestrator"
+)
+session_status = Key("session:status:{}", "STRING", "the connection state, for other tools; orchestrator")
+session_qr = Key("session:qr:{}", "STRING", "the QR text while linking; orchestrator")
+session_events = Key("session:events:{}", "LIST", "the last 200 events of a session; orchestrator")
+session_rpm = Key("config:session:{}:rpm", "STRING", "an rpm override; dispatcher")
+outbox = Key("session:outbox:{}", "LIST", "task ids handed over, not claimed; hand-off")
+processing = Key(
+    "session:outbox:processing:{}", "LIST", "task ids a worker holds, or whose end is unknown; claim, settle"
+)
+deadlines = Key("outbox:deadlines", "ZSET", "task ids by when an unclaimed hand-over or a lease ends; scripts")
+session_stats = Key(
+    "stats:session:{}:{}:{}", "STRING", "sent, failed, delivered, read of a session and day; settle_task"
+)
+
+# Everything else
+suppressions = Key("suppressions", "ZSET", "digits nobody writes to; gateway, inbound")
+suppression_info = Key("suppressions:info", "HASH", "when, why and by whom; gateway, inbound")
+api_keys = Key("apikeys", "HASH", "key id to its hash and scopes, JSON; gateway")
+fleet = Key("fleet", "HASH", "paused: nothing is handed over or claimed; operator, breaker")
+token_counter = Key("outbox:token", "STRING", "the last fencing token given; claim")
+
+WAKE_CHANNEL = "paceline:wake"
+"""One PUBLISH channel: `jobs`, `due` or `outbox:<sessionId>`. A lost message costs a second, never correctness."""
+
+ALL: dict[str, Key] = {name: value for name, value in globals().items() if isinstance(value, Key)}

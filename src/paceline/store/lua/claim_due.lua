@@ -1,0 +1,63 @@
+-- Takes due phones under a short lease and returns their facts.
+-- a: now, lease (ms), limit (phones), heads (tasks looked at per phone)
+-- Returns OK {phones [facts …]?, nextAt?}. The version names this look: hand_off refuses if anybody looked later.
+
+local function head(entry)
+  local item = cjson.decode(entry)
+  local known = call('HMGET', K.message(item.task), 'pinned', 'maybeSent')
+  return {
+    entry = entry, task = item.task, to = item.to, tz = item.tz, expiresAt = item.expiresAt,
+    state = byte_of(item.task), pinned = known[1] or nil, maybeSent = known[2] == '1',
+    suppressed = call('ZSCORE', K.suppressions(), item.to) and true or false,
+  }
+end
+
+-- The next tasks of the highest priority that has any.
+local function heads_of(phone)
+  for priority = 3, 1, -1 do
+    local entries = call('LRANGE', queue_key(phone, priority), -a.heads, -1)
+    if #entries > 0 then
+      local heads = {}
+      for i = #entries, 1, -1 do heads[#heads + 1] = head(entries[i]) end
+      return heads
+    end
+  end
+  return {}
+end
+
+-- A task ends visibly when its validity does, also deep in the queue of a phone that cannot send. The earliest end is known,
+-- so the whole queue is read only when something in it has really ended.
+local function add_expired(phone, heads)
+  local known = tonumber(call('HGET', K.pacer(phone), 'minExpiry') or nil)
+  if not known or known > a.now then return end
+  local seen, earliest, ended = {}, nil, false
+  for _, item in ipairs(heads) do seen[item.task] = true end
+  for priority = 1, 3 do
+    for _, entry in ipairs(call('LRANGE', queue_key(phone, priority), 0, -1)) do
+      local item = cjson.decode(entry)
+      if item.expiresAt > a.now then
+        earliest = math.min(item.expiresAt, earliest or item.expiresAt)
+      else
+        ended = true
+        if not seen[item.task] then heads[#heads + 1] = head(entry) end
+      end
+    end
+  end
+  -- Whoever looks may die before ending them, so the next look has to find them again.
+  if ended then return end
+  if earliest then call('HSET', K.pacer(phone), 'minExpiry', earliest) else call('HDEL', K.pacer(phone), 'minExpiry') end
+end
+
+local found = {}
+for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
+  call('ZADD', K.due(), a.now + a.lease, phone)
+  call('HINCRBY', K.pacer(phone), 'version', 1)
+  unpark(phone, a.now)
+  local facts = phone_facts(phone)
+  local heads = heads_of(phone)
+  add_expired(phone, heads)
+  facts.heads, facts.more = list(heads), ahead(phone, 1) > #heads
+  found[#found + 1] = facts
+end
+local first = call('ZRANGE', K.due(), 0, 0, 'WITHSCORES')
+return reply('OK', {phones = list(found), nextAt = tonumber(first[2])})

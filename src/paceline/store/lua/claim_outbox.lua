@@ -1,0 +1,19 @@
+-- Gives the task at the head of an outbox to its worker, under a lease and a new fencing token.
+-- a: session, epoch, task, now, leaseUntil
+-- Returns OK {token, attempt, resend} | STALE_EPOCH | GONE (not at the head any more) | ENDED (canceled or proven sent; to be
+-- cleared) | SUPPRESSED | PAUSED.
+if not is_newest(a.session, a.epoch) then return reply('STALE_EPOCH') end
+if call('LINDEX', K.outbox(a.session), -1) ~= a.task then return reply('GONE') end
+local key = K.message(a.task)
+local about = hash(key)
+if byte_of(a.task) ~= 'h' then return reply('ENDED') end
+if call('HGET', K.fleet(), 'paused') == '1' then return reply('PAUSED') end
+if call('ZSCORE', K.suppressions(), about.to) then return reply('SUPPRESSED') end
+call('RPOPLPUSH', K.outbox(a.session), K.processing(a.session))
+move(a.task, 'c', a.now)
+local token = call('INCR', K.token_counter())
+local attempt = call('HINCRBY', key, 'attempts', 1)
+call('HSET', key, 'token', token, 'epoch', a.epoch, 'claimedAt', a.now, 'leaseUntil', a.leaseUntil,
+  'journalId', call('HGET', K.session(a.session), 'journalId') or '')
+call('ZADD', K.deadlines(), a.leaseUntil, a.task)
+return reply('OK', {token = token, attempt = attempt, resend = about.maybeSent == '1'})

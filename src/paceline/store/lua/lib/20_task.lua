@@ -1,0 +1,105 @@
+-- Tasks: the only place where a task's byte changes, and what follows from the change (counters, the job's end).
+
+local function split(task)
+  local job, index = string.match(task, '^([^:]+):(%d+)$')
+  return job, tonumber(index)
+end
+
+local function byte_of(task)
+  local job, index = split(task)
+  return call('GETRANGE', K.job_states(job), index, index)
+end
+
+local function close_job(job, now)
+  if not call('SET', K.job_done_emitted(job), now, 'NX') then return end
+  local run, states = K.job_run(job), call('GET', K.job_states(job))
+  local state = call('HGET', run, 'state')
+  if state ~= 'CANCELED' and state ~= 'FAILED' then state = string.find(states, '[FE]') and 'DONE_WITH_ERRORS' or 'DONE' end
+  call('HSET', run, 'state', state, 'closedAt', now)
+  call('HDEL', run, 'waitReason', 'waitUntil')
+  if state ~= 'FAILED' then call('HDEL', run, 'lastError') end
+  call('ZREM', K.jobs_active(), job)
+  call('ZREM', K.jobs_retry(), job)
+  local function count(bytes) return select(2, string.gsub(states, bytes, '')) end
+  job_event('JOB_DONE', job, now, {
+    state = state, total = #states, sent = count('[SDR]'), failed = count('F'),
+    expired = count('E'), canceled = count('X'), suppressed = count('O'),
+  })
+  for _, key in ipairs({K.job(job), run, K.job_states(job), K.job_routes(job), K.job_done_emitted(job)}) do call('EXPIRE', key, C.job_ttl) end
+  for chunk = 0, math.floor((#states - 1) / C.chunk) do call('EXPIRE', K.job_contacts(job, chunk), C.job_ttl) end
+  for _, key in ipairs({K.job_total(job), K.job_sent(job), K.job_failed(job), K.job_open(job)}) do
+    call('EXPIRE', key, C.stats_ttl)
+  end
+end
+
+-- The stats of an ended job may have been freed already; a correction must not bring them back, wrong and for ever.
+local function count(key, by)
+  if call('EXISTS', key) == 1 then call('INCRBY', key, by) end
+end
+
+-- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
+local function count_move(job, from, to, now)
+  local goes_out = has(WENT_OUT, to) and not has(WENT_OUT, from)
+  if goes_out then count(K.job_sent(job), 1) end
+  if to == 'F' then count(K.job_failed(job), 1) elseif from == 'F' then count(K.job_failed(job), -1) end
+  if has(TERMINAL, from) then
+    if goes_out then job_event('JOB_CORRECTED', job, now, {from = from, to = to}) end
+  elseif has(TERMINAL, to) then
+    if call('DECR', K.job_open(job)) == 0 then close_job(job, now) end
+  end
+end
+
+-- Moves a task if the table allows it. Returns true and the byte it had, or false and the byte it has.
+local function move(task, to, now)
+  local job, index = split(task)
+  local from = byte_of(task)
+  if from == '' or not has(NEXT[from], to) then return false, from end
+  call('SETRANGE', K.job_states(job), index, to)
+  count_move(job, from, to, now)
+  return true, from
+end
+
+-- Ends all tasks of a job whose byte is among `bytes`, in one go: a hundred thousand single moves would hold up everybody else.
+-- What still lies in queues is dropped when it comes to the head; the gates look at the byte.
+local function end_all(job, bytes, to, now)
+  local states, count = string.gsub(call('GET', K.job_states(job)) or '', '[' .. bytes .. ']', to)
+  if count == 0 then return 0 end
+  call('SET', K.job_states(job), states)
+  if to == 'F' then call('INCRBY', K.job_failed(job), count) end
+  if call('DECRBY', K.job_open(job), count) == 0 then close_job(job, now) end
+  return count
+end
+
+-- A message that has ended is kept for a while; until then nothing may free it.
+local function retire(task)
+  if has(TERMINAL, byte_of(task)) then call('EXPIRE', K.message(task), C.message_ttl) end
+end
+
+-- One line of a message's history; the newest 40 are kept.
+local function remember(task, entry)
+  local key = K.message(task)
+  local lines = {}
+  for line in string.gmatch(call('HGET', key, 'history') or '', '[^\n]+') do lines[#lines + 1] = line end
+  lines[#lines + 1] = cjson.encode(entry)
+  call('HSET', key, 'history', table.concat(lines, '\n', math.max(1, #lines - 39)))
+end
+
+-- What is given up, with all that is known about it.
+local function dead_letter(task, now, code, message)
+  local known = hash(K.message(task))
+  call('LPUSH', K.dead_letters(), cjson.encode({
+    taskId = task, at = now, code = code, message = message, to = known.to, phone = known.phone,
+    sessionId = known.sessionId, attempts = tonumber(known.attempts or '0'), history = known.history,
+  }))
+end
+
+-- Ends one task of a canceled job. `canceled` says that it was not sent; of one that may have been, that would be a lie.
+local function end_canceled(task, now)
+  if call('HGET', K.message(task), 'maybeSent') ~= '1' then
+    move(task, 'X', now)
+  elseif move(task, 'F', now) then
+    call('HSET', K.message(task), 'errorCode', 'UNKNOWN_OUTCOME', 'endedAt', now)
+    dead_letter(task, now, 'UNKNOWN_OUTCOME', 'its job was canceled before anybody could tell')
+  end
+  retire(task)
+end

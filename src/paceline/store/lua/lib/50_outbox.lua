@@ -1,0 +1,19 @@
+-- Outboxes: what a worker holds.
+
+-- A task in a worker's hands, as the worker and the settling code need it.
+local function held_task(task)
+  local known = call('HMGET', K.message(task), 'token', 'to', 'epoch')
+  return {task = task, token = tonumber(known[1] or '0'), to = known[2] or '', epoch = tonumber(known[3] or '0'), state = byte_of(task)}
+end
+
+local function is_newest(session, epoch) return tonumber(call('HGET', K.session(session), 'epoch') or '-1') == epoch end
+
+-- Takes a task out of its session's outbox, whichever half it is in. The first write of every settling: it only frees memory,
+-- so settling still works when Redis is full.
+local function take_out(task, session)
+  call('ZREM', K.deadlines(), task)
+  if session then
+    call('LREM', K.processing(session), 0, task)
+    call('LREM', K.outbox(session), 0, task)
+  end
+end

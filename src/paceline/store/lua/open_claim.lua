@@ -1,0 +1,22 @@
+-- A worker asks for work: what it has to answer for first, or the task at the head of its outbox with all the last gate reads.
+-- a: session, epoch, now
+-- Returns OK {pending? [task …], task?, facts?} | STALE_EPOCH | UNKNOWN_SESSION.
+local known = hash(K.session(a.session))
+if not known.phone then return reply('UNKNOWN_SESSION') end
+if tonumber(known.epoch or '0') ~= a.epoch then return reply('STALE_EPOCH') end
+call('HSET', K.session(a.session), 'lastSeen', a.now)
+local pending = {}
+for _, task in ipairs(call('LRANGE', K.processing(a.session), 0, -1)) do pending[#pending + 1] = held_task(task) end
+if #pending > 0 then return reply('OK', {pending = pending}) end
+local task = call('LINDEX', K.outbox(a.session), -1)
+if not task then return reply('OK') end
+local about = hash(K.message(task))
+local item = cjson.decode(about.entry)
+return reply('OK', {
+  facts = phone_facts(known.phone),
+  task = {
+    task = task, to = about.to, tz = item.tz, state = byte_of(task), expiresAt = item.expiresAt,
+    sendAfter = tonumber(about.sendAfter), day = about.day, maybeSent = about.maybeSent == '1',
+    suppressed = call('ZSCORE', K.suppressions(), about.to) and true or false,
+  },
+})

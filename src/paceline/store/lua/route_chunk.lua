@@ -1,0 +1,38 @@
+-- Applies a router's decisions for the next tasks of a job, in order, and moves its cursor past them.
+-- a: job, cursor (expected), tasks [{index, to?, tz?, expiresAt?, phone? | ends? (E, O)}], priority, total, now
+-- Returns OK {cursor} | STALE (another router was here) | CLOSED (the job takes no more).
+-- It stops early where a contact was bound to another phone meanwhile; the caller decides that one again.
+local run = K.job_run(a.job)
+if tonumber(call('HGET', run, 'cursor') or '-1') ~= a.cursor then return reply('STALE') end
+local state = call('HGET', run, 'state')
+if state ~= 'QUEUED' and state ~= 'ROUTING' then
+  call('ZREM', K.jobs_active(), a.job)
+  return reply('CLOSED')
+end
+took_turn(a.job)
+local cursor = a.cursor
+for _, item in ipairs(a.tasks) do
+  local task = a.job .. ':' .. item.index
+  if item.phone then
+    local bound = call('HGET', K.sticky(item.to), 'phone')
+    if bound and bound ~= item.phone and bound ~= item.seen then break end
+    if move(task, 'r', a.now) then
+      item.priority = a.priority
+      enqueue(item.phone, task, item, a.now)
+      call('HSET', K.job_routes(a.job), item.index, item.phone)
+      bind(item.to, item.phone, a.now)
+    end
+  else
+    move(task, item.ends, a.now)
+  end
+  cursor = item.index + 1
+end
+-- Ending tasks may have closed the job; its state is final then.
+if call('EXISTS', K.job_done_emitted(a.job)) == 0 then
+  call('HSET', run, 'cursor', cursor, 'state', cursor >= a.total and 'ROUTED' or 'ROUTING')
+  call('HDEL', run, 'lastError', 'waitReason', 'waitUntil')
+  if cursor >= a.total then call('ZREM', K.jobs_active(), a.job) else call('ZADD', K.jobs_active(), a.now, a.job) end
+else
+  call('HSET', run, 'cursor', cursor)
+end
+return reply('OK', {cursor = cursor})

@@ -1,0 +1,29 @@
+-- Records what a worker said about its session. Late words of an older moment do not undo newer ones.
+-- a: session, event (JSON), now, at (the worker's own time), connection?, authorisation?, quarantine? (reason)
+-- Returns OK {phone} | UNKNOWN_SESSION.
+local key = K.session(a.session)
+local phone = call('HGET', key, 'phone')
+if not phone then return reply('UNKNOWN_SESSION') end
+call('HSET', key, 'lastSeen', a.now)
+if a.event then
+  call('LPUSH', K.session_events(a.session), a.event)
+  call('LTRIM', K.session_events(a.session), 0, 199)
+end
+if a.connection and a.at >= tonumber(call('HGET', key, 'connectionAt') or '0') then
+  call('HSET', key, 'connection', a.connection, 'connectionAt', a.at)
+  if a.authorisation then call('HSET', key, 'authorisation', a.authorisation) end
+  call('SET', K.session_status(a.session), a.connection)
+  if a.connection == 'CONNECTED' then
+    -- A look that saw it offline would put the phone to sleep; it has to look again.
+    call('HINCRBY', K.pacer(phone), 'version', 1)
+    make_due(phone, a.now)
+    -- Jobs that found no number look again at once.
+    for _, job in ipairs(call('ZRANGE', K.jobs_retry(), 0, 99)) do call('ZADD', K.jobs_retry(), a.now, job) end
+    wake('jobs')
+  end
+end
+if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then
+  call('HSET', K.phone(phone), 'quarantined', 1)
+  incident('SESSION_QUARANTINED', a.now, {sessionId = a.session, phone = phone, reason = a.quarantine})
+end
+return reply('OK', {phone = phone})

@@ -1,0 +1,179 @@
+-- Settles what became of a handed-over task: its state, the phone's pacing, the day's unit, statistics, the job's counters and end.
+-- a: task, outcome, now, from? (bytes it must be in), token? and epoch?+session? (a worker's word), overdue? (its deadline must have passed)
+--    sent | delivered | read: whatsappId, statsDay     a proof that it went out; a fact, whoever brings it
+--    retry:    at, pinned, onWire, unitBack, code, message, crash?, cooldownUntil?
+--    failed:   code, message, onWire, unitBack, cooldownUntil?, crash?
+--    returned: reason, crash?      back to the head, no attempt counted
+--    parked:   reason, untilMs     expired | suppressed: reason     (refused at the gate)
+--    unknown:  reason              no word before the lease ended: the phone is freed, the worker is asked
+--    cleared:                      it ended while it lay in the outbox (canceled): what it still holds is freed
+-- Returns OK {state} | REPEAT {state} (known already) | STALE {state} (not in the state, token or epoch it was decided for) | UNKNOWN_TASK.
+local job = split(a.task)
+local byte = job and byte_of(a.task) or ''
+if byte == '' then return reply('UNKNOWN_TASK') end
+local key = K.message(a.task)
+local about = hash(key)
+local phone, session = about.phone, about.sessionId
+
+local function stat(name)
+  if not session or not a.statsDay then return end
+  local stats = K.session_stats(session, a.statsDay, name)
+  call('INCR', stats)
+  call('EXPIRE', stats, C.message_ttl)
+end
+
+local function ended() call('EXPIRE', key, C.message_ttl) end
+
+local function forget_retry()
+  if about.retryMember then call('ZREM', K.task_retry(), about.retryMember) end
+  call('HDEL', key, 'retryMember')
+end
+
+local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
+if PROOF[a.outcome] then
+  local first = not has(WENT_OUT, byte)
+  take_out(a.task, session)
+  if first then
+    forget_retry()
+    call('SET', K.task_status(a.task), 'SENT', 'EX', C.message_ttl)
+  end
+  if not move(a.task, PROOF[a.outcome], a.now) then return reply('REPEAT', {state = byte}) end
+  call('HSETNX', key, 'sentAt', a.now)
+  if a.outcome ~= 'sent' then call('HSETNX', key, a.outcome .. 'At', a.now) end
+  stat(a.outcome)
+  if first then
+    if a.outcome ~= 'sent' then stat('sent') end
+    call('HSET', key, 'whatsappId', a.whatsappId)
+    call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil')
+    remember(a.task, {at = a.now, what = 'sent', by = a.outcome})
+    if phone then
+      free_phone(phone, a.task, a.now, true)
+      call('SREM', K.singles(phone), a.task)
+      bind(about.to, phone, a.now)
+    end
+  end
+  ended()
+  return reply('OK', {state = PROOF[a.outcome]})
+end
+
+-- Everything else was decided for a certain state; if that is gone, so is the decision.
+if not has(a.from, byte) then return reply('STALE', {state = byte}) end
+if a.token and tonumber(about.token or '0') ~= a.token then return reply('STALE', {state = byte}) end
+if a.epoch and not is_newest(session, a.epoch) then return reply('STALE', {state = byte}) end
+if a.overdue and tonumber(call('ZSCORE', K.deadlines(), a.task) or a.now + 1) > a.now then return reply('STALE', {state = byte}) end
+
+-- Which claim made the outcome unknown is kept: if that same claim turns out untouched, so is the message.
+local function may_have_gone_out()
+  call('HSET', key, 'maybeSent', 1)
+  call('HSETNX', key, 'maybeSentToken', about.token)
+end
+
+-- A lease that ended and the next instance's word about it are one crash.
+local function crashed()
+  if about.crashToken ~= about.token then call('HINCRBY', key, 'crashes', 1) end
+  call('HSET', key, 'crashToken', about.token)
+end
+
+if a.outcome == 'unknown' then
+  -- It stays in the worker's hands (`processing`): the next claim or hello asks for it. Validity bounds the wait.
+  call('ZREM', K.deadlines(), a.task)
+  call('ZADD', K.deadlines(), about.expiresAt, a.task)
+  move(a.task, 'u', a.now)
+  may_have_gone_out()
+  crashed()
+  call('HSET', key, 'waitReason', 'UNKNOWN_OUTCOME')
+  remember(a.task, {at = a.now, what = 'unknown', reason = a.reason})
+  free_phone(phone, a.task, a.now, true)
+  return reply('OK', {state = 'u'})
+end
+
+take_out(a.task, session)
+if a.crash then crashed() end
+if a.unitBack then return_unit(phone, about.unitDay) end
+if a.cooldownUntil then call('HSET', K.phone(phone), 'cooldownUntil', a.cooldownUntil) end
+
+local function failed_attempt()
+  call('HSET', key, 'errorCode', a.code, 'errorMessage', a.message)
+  call('HINCRBY', key, 'failures', 1)
+  remember(a.task, {at = a.now, what = a.pinned and 'unknown' or a.outcome, code = a.code, message = a.message})
+  incident('SEND_FAILED', a.now, {taskId = a.task, phone = phone, sessionId = session, code = a.code})
+end
+
+-- The worker's word that this claim sent nothing takes back the doubt that this claim raised.
+local function sent_nothing()
+  if about.maybeSentToken == about.token then call('HDEL', key, 'maybeSent', 'maybeSentToken', 'pinned') end
+end
+
+-- It waits again; but what comes back to a job that was canceled meanwhile ends like all that waited there.
+local function waits_again(to)
+  call('HDEL', key, 'waitReason', 'waitUntil')
+  move(a.task, to, a.now)
+  if call('HGET', K.job_run(job), 'state') ~= 'CANCELED' then return true end
+  end_canceled(a.task, a.now)
+  return false
+end
+
+-- What was in a queue before goes back to its head; one that had an attempt is a retry there.
+local function back_to_queue()
+  local attempts = tonumber(about.attempts or '0')
+  if byte ~= 'h' then
+    attempts = call('HINCRBY', key, 'attempts', -1)
+    sent_nothing()
+  end
+  if not waits_again(attempts > 0 and 't' or 'r') then return end
+  put_back(phone, {about.entry})
+  if call('HGET', K.pacer(phone), 'unsettled') ~= a.task then make_due(phone, a.now) end
+end
+
+local OUTCOME = {}
+function OUTCOME.retry()
+  failed_attempt()
+  if a.pinned then
+    may_have_gone_out()
+    call('HSET', key, 'pinned', session)
+  else
+    sent_nothing()
+  end
+  if not waits_again('t') then return end
+  local member = cjson.encode({sessionId = session, phone = phone, task = a.task})
+  call('ZADD', K.task_retry(), a.at, member)
+  call('HSET', key, 'retryMember', member, 'waitReason', 'RETRY', 'waitUntil', a.at)
+end
+function OUTCOME.failed()
+  failed_attempt()
+  move(a.task, 'F', a.now)
+  call('SET', K.task_status(a.task), 'FAILED', 'NX', 'EX', C.message_ttl)
+  call('HSET', key, 'endedAt', a.now)
+  call('HDEL', key, 'waitReason', 'waitUntil')
+  stat('failed')
+  dead_letter(a.task, a.now, a.code, a.message)
+  ended()
+end
+function OUTCOME.returned()
+  remember(a.task, {at = a.now, what = 'returned', reason = a.reason})
+  back_to_queue()
+end
+function OUTCOME.parked()
+  local until_ms = math.min(a.untilMs, tonumber(about.expiresAt))
+  move(a.task, 'p', a.now)
+  call('ZADD', K.parked(phone), until_ms, about.entry)
+  call('HSET', key, 'waitReason', a.reason, 'waitUntil', until_ms)
+end
+local function refused(to)
+  return function()
+    move(a.task, to, a.now)
+    call('HSET', key, 'endedAt', a.now, 'errorCode', a.reason)
+    ended()
+  end
+end
+function OUTCOME.cleared()
+  -- Two may find it ended at once; the unit goes back with the phone, and so only once.
+  if call('HGET', K.pacer(phone), 'unsettled') == a.task then return_unit(phone, about.unitDay) end
+  ended()
+end
+OUTCOME.expired = refused('E')
+OUTCOME.suppressed = refused('O')
+
+OUTCOME[a.outcome]()
+free_phone(phone, a.task, a.now, a.onWire)
+return reply('OK', {state = byte_of(a.task)})

@@ -1,0 +1,24 @@
+-- A job that cannot go on now waits, visibly, for its next turn.
+-- a: job, cursor (expected), reason, nextAt, now
+-- Returns OK | STALE | CLOSED.
+local run = K.job_run(a.job)
+if tonumber(call('HGET', run, 'cursor') or '-1') ~= a.cursor then return reply('STALE') end
+local state = call('HGET', run, 'state')
+if state ~= 'QUEUED' and state ~= 'ROUTING' then
+  call('ZREM', K.jobs_active(), a.job)
+  return reply('CLOSED')
+end
+-- Jobs that wait for room look again together, so that the one served longest ago comes first.
+if a.reason == 'WAITING_FOR_ROOM' then
+  local together = tonumber(call('GET', K.jobs_room()) or '0')
+  if together > a.now then a.nextAt = together else call('SET', K.jobs_room(), a.nextAt) end
+end
+call('HSET', run, 'waitReason', a.reason, 'waitUntil', a.nextAt)
+if a.reason == 'NO_SESSIONS_AVAILABLE' then
+  call('HSET', run, 'state', 'QUEUED', 'lastError', a.reason)
+  call('ZREM', K.jobs_active(), a.job)
+  call('ZADD', K.jobs_retry(), a.nextAt, a.job)
+else
+  call('ZADD', K.jobs_active(), a.nextAt, a.job)
+end
+return reply('OK')

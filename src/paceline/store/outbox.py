@@ -1,0 +1,116 @@
+"""Outboxes: a worker's epoch, what it is given under a lease, and how what became of it is settled."""
+
+from typing import Any
+
+import msgspec
+
+from paceline.policy.facts import PhoneFacts
+from paceline.policy.gate import OutboxTask
+from paceline.store import keys
+from paceline.store.caller import Answer, Caller
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A task in a worker's hands."""
+
+    task: str
+    token: int
+    to: str
+    epoch: int
+    state: str
+
+
+class Hello(Answer, frozen=True):
+    epoch: int = 0
+    phone: str = ""
+    pending: list[Held] = []
+    lost: list[Held] = []
+
+
+class Opened(Answer, frozen=True):
+    pending: list[Held] = []
+    task: OutboxTask | None = None
+    facts: PhoneFacts | None = None
+
+
+class Claimed(Answer, frozen=True):
+    token: int = 0
+    attempt: int = 0
+    resend: bool = False
+
+
+class Extended(Answer, frozen=True):
+    lease_until: int = 0
+
+
+class Settled(Answer, frozen=True):
+    state: str = ""
+
+
+class OverdueTask(msgspec.Struct, frozen=True):
+    task: str
+    state: str
+    session: str | None = None
+    phone: str | None = None
+
+
+class Overdue(Answer, frozen=True):
+    tasks: list[OverdueTask] = []
+    next_at: int | None = None
+
+
+class MessageFacts(msgspec.Struct, frozen=True):
+    """What settling decisions read about a message."""
+
+    attempts: int
+    failures: int
+    crashes: int
+    epoch: int
+    token: int
+    crash_token: int
+    session_id: str | None
+    phone: str | None
+
+
+class Outbox:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Hello:
+        return await self._caller.call("hello", Hello, session=session, instance=instance, journal=journal, now=now_ms)
+
+    async def open_claim(self, session: str, epoch: int, *, now_ms: int) -> Opened:
+        return await self._caller.call("open_claim", Opened, session=session, epoch=epoch, now=now_ms)
+
+    async def claim(self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int) -> Claimed:
+        return await self._caller.call(
+            "claim_outbox", Claimed, session=session, epoch=epoch, task=task, leaseUntil=lease_until_ms, now=now_ms
+        )
+
+    async def extend(
+        self, session: str, epoch: int, task: str, token: int, *, lease_ms: int, longest_ms: int, now_ms: int
+    ) -> Extended:
+        return await self._caller.call(
+            "extend_lease", Extended, session=session, epoch=epoch, task=task, token=token, lease=lease_ms,
+            longest=longest_ms, now=now_ms,
+        )  # fmt: skip
+
+    async def settle(self, task: str, outcome: str, *, now_ms: int, from_: str | None = None, **facts: Any) -> Settled:
+        """See settle_task.lua for what each outcome takes."""
+        return await self._caller.call(
+            "settle_task", Settled, task=task, outcome=outcome, now=now_ms, **{"from": from_}, **facts
+        )
+
+    async def overdue(self, *, now_ms: int, limit: int) -> Overdue:
+        return await self._caller.call("overdue", Overdue, now=now_ms, limit=limit)
+
+    async def facts(self, task: str) -> MessageFacts:
+        names = ("attempts", "failures", "crashes", "epoch", "token", "crashToken", "sessionId", "phone")
+        row = await self._caller.read_one("HMGET", keys.message(task), *names)
+        attempts, failures, crashes, epoch, token, crash_token = (int(value or 0) for value in row[:6])
+        return MessageFacts(attempts, failures, crashes, epoch, token, crash_token, row[6], row[7])
+
+    async def waiting(self, sessions: list[str]) -> list[str]:
+        """Those of these sessions whose outbox holds something."""
+        lengths = await self._caller.read(*[("LLEN", keys.outbox(session)) for session in sessions])
+        return [session for session, length in zip(sessions, lengths, strict=True) if length]

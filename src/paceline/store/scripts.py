@@ -1,0 +1,88 @@
+"""Loads the Lua verbs and puts before each what Python and Lua share: keys, states and configuration.
+
+`lua/<verb>.lua` is one verb; `lua/lib/*.lua` are steps that several verbs share, in the order of their numbers. The generated
+head is what keeps one source of truth: key names come from `keys`, allowed moves from `domain.states`.
+"""
+
+import hashlib
+from importlib.resources import files
+
+import msgspec
+
+from paceline.domain import states
+from paceline.policy.routing import STICKY_MS
+from paceline.policy.trust import BURST_MAX
+from paceline.store import keys
+
+CHUNK = 1_000
+"""Contacts in one list: small enough that no command over it stalls Redis, large enough that 100,000 are a hundred keys."""
+
+
+class ScriptConfig(msgspec.Struct, frozen=True):
+    """What the scripts need to know that is the same for every call."""
+
+    lead_ms: int = 4_000
+    stats_ttl: int = 86_400
+    job_ttl: int = 90 * 86_400
+    message_ttl: int = 30 * 86_400
+    staging_ttl: int = 3_600
+
+
+class Script(msgspec.Struct, frozen=True):
+    name: str
+    source: str
+    sha: str
+
+
+def load(config: ScriptConfig, mutate: dict[str, tuple[str, str]] | None = None) -> dict[str, Script]:
+    """Every verb, ready to run. `mutate` replaces one text in one file: how the World plants a bug."""
+    mutate = mutate or {}
+    root = files("paceline.store") / "lua"
+    library = "\n".join(
+        _read(path.name, path.read_text(), mutate)
+        for path in sorted((root / "lib").iterdir(), key=lambda path: path.name)
+        if path.name.endswith(".lua")
+    )
+    head = _generated(config) + library
+    verbs = {}
+    for path in sorted(root.iterdir(), key=lambda path: path.name):
+        if path.name.endswith(".lua"):
+            source = head + "\n" + _read(path.name, path.read_text(), mutate)
+            name = path.name.removesuffix(".lua")
+            verbs[name] = Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+    return verbs
+
+
+def _read(name: str, text: str, mutate: dict[str, tuple[str, str]]) -> str:
+    if name not in mutate:
+        return text
+    old, new = mutate[name]
+    if text.count(old) != 1:
+        raise ValueError(f"{name} has {text.count(old)} places to change, not one: {old!r}")
+    return text.replace(old, new)
+
+
+def _generated(config: ScriptConfig) -> str:
+    builders = ",\n".join(f"  {name} = {_builder(key)}" for name, key in keys.ALL.items())
+    moves = ", ".join(f"{state} = '{moves}'" for state, moves in states.NEXT.items())
+    shared = {
+        **msgspec.to_builtins(config),
+        "chunk": CHUNK,
+        "sends_kept": BURST_MAX,
+        "sticky_ttl": STICKY_MS // 1000 + 3_600,
+    }
+    constants = ", ".join(f"{name} = {value}" for name, value in shared.items())
+    return (
+        f"local K = {{\n{builders}\n}}\nlocal NEXT = {{{moves}}}\n"
+        f"local WENT_OUT, TERMINAL = '{states.WENT_OUT}', '{states.TERMINAL}'\n"
+        f"local C = {{wake_channel = '{keys.WAKE_CHANNEL}', {constants}}}\n"
+    )
+
+
+def _builder(key: keys.Key) -> str:
+    parts = key.template.split("{}")
+    names = [f"p{number}" for number in range(1, len(parts))]
+    text = f"'{parts[0]}'"
+    for name, rest in zip(names, parts[1:], strict=True):
+        text += f" .. {name}" + (f" .. '{rest}'" if rest else "")
+    return f"function({', '.join(names)}) return {text} end"

@@ -1,0 +1,204 @@
+"""The World's side of the ports: Redis that may crash its caller, the worker protocol without HTTP, a wake-up without asyncio."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from paceline.domain.errors import RequestError, Unavailable
+from paceline.orchestrator.desk import Desk, Pending
+from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.inbound import WorkerEvent as InboundEvent
+from paceline.orchestrator.settling import Settling, Word
+from paceline.store.blocking import BlockingRedis
+from paceline.store.client import Command
+from paceline.store.scripts import Script
+from paceline.testing.sim import Do, Pause, Point, Process, ProcessDied, Sim
+from paceline.worker.book import SendError
+from paceline.worker.protocol import (
+    ByRaw,
+    ClaimAnswer,
+    ClaimedTask,
+    Handle,
+    HelloAnswer,
+    NotWanted,
+    PendingTask,
+    ProtocolUnavailable,
+    RequestRefused,
+    StaleEpoch,
+    TypingWindow,
+    WorkerEvent,
+)
+
+T = TypeVar("T")
+
+CLAIM_WAIT_MS = 300_000
+"""A long poll in virtual time; longer than in production, so that idle nights cost few steps."""
+
+# Who is woken by a verb; production learns the same from the channel the scripts publish on.
+_WAKES = {
+    "accept_job": "jobs",
+    "register_session": "jobs",
+    "accept_send": "due",
+    "route_chunk": "due",
+    "settle_task": "due",
+    "release_due": "due",
+    "session_event": "due",
+    "claim_outbox": "sweep",
+}
+
+
+class SimLink:
+    """Redis as one process sees it."""
+
+    def __init__(self, sim: Sim, process: Process, redis: BlockingRedis) -> None:
+        self._sim = sim
+        self._process = process
+        self._redis = redis
+
+    async def run(self, script: Script, argument: str) -> Any:
+        return await Do(self._process, lambda: self._run(script, argument))
+
+    async def read(self, *commands: Command) -> list[Any]:
+        found: list[Any] = await Do(self._process, lambda: self._redis.read(*commands))
+        return found
+
+    def _run(self, script: Script, argument: str) -> Any:
+        answer = self._redis.run(script, argument)
+        if script.name == "hand_off":
+            final = msgspec.json.decode(argument)["final"]
+            if final["kind"] == "send":
+                self._sim.notify(f"outbox:{final['session']}")
+                self._sim.notify("sweep")
+        elif script.name in _WAKES and '"released":0' not in answer:
+            self._sim.notify(_WAKES[script.name])
+            if script.name in ("settle_task", "session_event"):
+                self._sim.notify("jobs")
+        return answer
+
+
+class SimWake:
+    """What wakes the simulated driver of one worker."""
+
+    def __init__(self, sim: Sim, key: str) -> None:
+        self._sim = sim
+        self._key = key
+
+    async def wait_ms(self, ms: int) -> None:
+        await Pause(self._sim.now_ms + ms, self._key)
+
+    def notify(self) -> None:
+        self._sim.notify(self._key)
+
+
+class SimProtocol:
+    """The worker protocol, answered by the orchestrator's own logic; requests and answers may get lost on the way."""
+
+    def __init__(
+        self,
+        sim: Sim,
+        session: str,
+        worker: Process,
+        server: Process,
+        *,
+        desk: Desk,
+        settling: Settling,
+        inbound: Inbound,
+        terms: Callable[[], tuple[int, TypingWindow, int]],
+    ) -> None:
+        self._sim = sim
+        self._session = session
+        self._worker = worker
+        self._server = server
+        self._desk = desk
+        self._settling = settling
+        self._inbound = inbound
+        self._terms = terms
+
+    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
+        welcome = await self._ask(
+            lambda: self._desk.hello(self._session, instance_id, journal_id, now_ms=self._sim.now_ms)
+        )
+        lease_ms, typing, grace_ms = self._terms()
+        return HelloAnswer(
+            epoch=welcome.epoch,
+            now_ms=self._sim.now_ms,
+            lease_ms=lease_ms,
+            typing=typing,
+            unknown_grace_ms=grace_ms,
+            pending=_pending(welcome.pending),
+        )
+
+    async def claim(self, *, epoch: int) -> ClaimAnswer:
+        until_ms = self._sim.now_ms + CLAIM_WAIT_MS
+        while True:
+            claim = await self._ask(lambda: self._desk.claim(self._session, epoch, now_ms=self._sim.now_ms))
+            if claim.task is not None or claim.pending or self._sim.now_ms >= until_ms:
+                break
+            await Pause(until_ms, f"outbox:{self._session}")
+        raw = None if claim.task is None else msgspec.json.encode(claim.task).decode()
+        task = None if raw is None else msgspec.json.decode(raw, type=ClaimedTask)
+        return ClaimAnswer(now_ms=self._sim.now_ms, task=task, raw=raw, pending=_pending(claim.pending))
+
+    async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None:
+        task, _ = _names(handle)
+        await self._ask(lambda: self._settling.sent(self._session, task, whatsapp_id, now_ms=self._sim.now_ms))
+
+    async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None:
+        word = Word(self._session, epoch, *_names(handle))
+
+        async def say() -> str:
+            now_ms = self._sim.now_ms
+            if not not_sent:
+                return await self._settling.unknown(word, error.message if error else "", now_ms=now_ms)
+            if error is None:
+                return await self._settling.returned(word, now_ms=now_ms)
+            return await self._settling.refused(word, error.code, error.message, now_ms=now_ms)
+
+        await self._ask(say)
+
+    async def extend(self, handle: ByRaw, *, epoch: int) -> int:
+        task, token = _names(handle)
+        return await self._ask(
+            lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms)
+        )
+
+    async def webhook(self, event: WorkerEvent) -> None:
+        inbound = msgspec.convert(msgspec.to_builtins(event), InboundEvent)
+        for _ in range(1 + self._sim.chance(self._sim.faults.lose_reply)):
+            # Now and then a webhook comes twice.
+            await self._ask(lambda: self._inbound.receive(inbound, now_ms=self._sim.now_ms))
+
+    async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        await Point(self._worker)
+        if not self._server.up or self._server.frozen_until_ms > self._sim.now_ms:
+            raise ProtocolUnavailable("the orchestrator is down", maybe_done=False)
+        try:
+            answer = await question()
+            await Point(self._server)
+        except (ProcessDied, Unavailable) as error:
+            raise ProtocolUnavailable(str(error)) from error
+        except RequestError as error:
+            raise _translated(error) from error
+        if self._sim.chance(self._sim.faults.lose_reply):
+            raise ProtocolUnavailable("the answer was lost")
+        return answer
+
+
+def _translated(error: RequestError) -> Exception:
+    if error.code == "STALE_EPOCH":
+        return StaleEpoch(error.message)
+    if error.code == "NOT_WANTED":
+        return NotWanted(error.message)
+    return RequestRefused(error.status, error.code, error.message)
+
+
+def _pending(items: list[Pending]) -> list[PendingTask]:
+    return [msgspec.convert(msgspec.to_builtins(item), PendingTask) for item in items]
+
+
+def _names(handle: Handle) -> tuple[str, int]:
+    if isinstance(handle, ByRaw):
+        raw = msgspec.json.decode(handle.raw)
+        return raw["taskId"], raw["token"]
+    return handle.task_id, int(handle.token)

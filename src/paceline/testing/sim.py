@@ -1,0 +1,246 @@
+"""The scheduler of the World: runs coroutines by hand, one step at a time, in virtual time, from one seed.
+
+A coroutine stops at three kinds of requests: `Pause` (sleep, or wait to be woken), `Do` (one call to Redis) and `Point` (a place
+where something may go wrong). Between any two of them the process may crash, freeze, or lose the reply of what it just did.
+"""
+
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from paceline.domain.errors import Unavailable
+
+
+class Request:
+    """What a coroutine waits for."""
+
+    def __await__(self) -> Generator["Request", Any, Any]:
+        return (yield self)
+
+
+@dataclass
+class Pause(Request):
+    until_ms: int
+    key: str = ""
+    """Woken early by `Sim.notify(key)`."""
+
+
+@dataclass
+class Do(Request):
+    """One call that changes or reads the shared state, made on behalf of `process`."""
+
+    process: "Process"
+    call: Callable[[], Any]
+
+
+@dataclass
+class Point(Request):
+    """Nothing but a chance for another to go first, or for `process` to fail."""
+
+    process: "Process"
+
+
+class ProcessDied(Exception):
+    """Seen by a coroutine of another process that was waiting for an answer from the one that died."""
+
+
+class Killed(BaseException):
+    """Thrown where a process dies; nothing may catch it but the scheduler."""
+
+    def __init__(self, process: "Process") -> None:
+        super().__init__(process.name)
+        self.process = process
+
+
+@dataclass
+class Thread:
+    process: "Process"
+    coroutine: Coroutine[Request, Any, Any]
+    request: Request | None = None
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass
+class Process:
+    """Something that crashes as a whole. `boot` gives its coroutines anew after each crash."""
+
+    name: str
+    boot: Callable[[], list[Coroutine[Request, Any, Any]]]
+    threads: list[Thread] = field(default_factory=list)
+    up: bool = False
+    boot_at_ms: int = 0
+    frozen_until_ms: int = 0
+    crashes: int = 0
+
+
+@dataclass
+class Faults:
+    """How likely each fault is at each step, until `until_ms`. All zero is a quiet world."""
+
+    crash: float = 0.0
+    lose_reply: float = 0.0
+    refuse: float = 0.0
+    freeze: float = 0.0
+    until_ms: int = 0
+    freeze_ms: tuple[int, int] = (1_000, 200_000)
+    restart_ms: tuple[int, int] = (50, 20_000)
+
+
+class Sim:
+    def __init__(self, seed: int, start_ms: int, faults: Faults) -> None:
+        self.rng = Random(seed)
+        self.now_ms = start_ms
+        self.faults = faults
+        self.processes: list[Process] = []
+        self.steps = 0
+        self.injected = 0
+        self._current: Thread | None = None
+
+    # What coroutines use
+
+    def notify(self, key: str) -> None:
+        for process in self.processes:
+            for thread in process.threads:
+                if isinstance(thread.request, Pause) and thread.request.key == key and key:
+                    thread.request.until_ms = self.now_ms
+
+    @property
+    def current_process(self) -> Process | None:
+        return self._current.process if self._current else None
+
+    def failpoint(self, name: str, process: Process) -> None:
+        """A named place in synchronous code where `process` may die."""
+        if self.chance(self.faults.crash * 3):
+            self._fail(process)
+            if self._current is not None and self._current.process is not process:
+                raise ProcessDied(f"{process.name} died at {name}")
+            raise Killed(process)
+
+    # What the World uses
+
+    def add(self, process: Process) -> Process:
+        self.processes.append(process)
+        return process
+
+    def run(self, until: Callable[[], bool], *, deadline_ms: int, max_steps: int) -> bool:
+        """Runs until the condition holds; False if the deadline or the step limit came first."""
+        while self.now_ms < deadline_ms and self.steps < max_steps:
+            self._boot_due()
+            ready = self._ready()
+            if not ready:
+                if until():
+                    return True
+                self.now_ms = max(self.now_ms + 1, min(self._next_ms(), deadline_ms))
+                continue
+            self._step(self.rng.choice(ready))
+        return until()
+
+    def _step(self, thread: Thread) -> None:
+        self.steps += 1
+        # Nothing takes no time at all; two steps rarely fall into the same millisecond for long.
+        self.now_ms += self.rng.random() < 0.3
+        request, thread.request = thread.request, None
+        self._current = thread
+        try:
+            self._answer(thread, request)
+            if thread in thread.process.threads:
+                thread.request = self._resume(thread)
+        except Killed as killed:
+            self._fail(killed.process)
+        except StopIteration:
+            thread.process.threads.remove(thread)
+        finally:
+            self._current = None
+
+    def _resume(self, thread: Thread) -> Request:
+        if thread.error is not None:
+            error, thread.error = thread.error, None
+            return thread.coroutine.throw(error)
+        value, thread.value = thread.value, None
+        return thread.coroutine.send(value)
+
+    def _answer(self, thread: Thread, request: Request | None) -> None:
+        """Carries the request out, or lets something go wrong with it."""
+        if not isinstance(request, Do | Point):
+            return
+        owner = request.process
+        if not owner.up:
+            thread.error = ProcessDied(f"{owner.name} is down")
+            return
+        if self.chance(self.faults.freeze):
+            owner.frozen_until_ms = self.now_ms + self.rng.randint(*self.faults.freeze_ms)
+        if isinstance(request, Do) and self.chance(self.faults.refuse):
+            thread.error = Unavailable("refused by the simulation")
+            return
+        if self.chance(self.faults.crash / 2):
+            self._die(thread, owner)
+            return
+        thread.value = request.call() if isinstance(request, Do) else None
+        if self.chance(self.faults.crash / 2):
+            self._die(thread, owner)
+        elif isinstance(request, Do) and self.chance(self.faults.lose_reply):
+            thread.value, thread.error = None, Unavailable("reply lost by the simulation")
+
+    def _die(self, thread: Thread, owner: Process) -> None:
+        self._fail(owner)
+        if thread.process is owner:
+            thread.coroutine.close()
+        else:
+            thread.error = ProcessDied(f"{owner.name} died")
+
+    def _fail(self, process: Process) -> None:
+        process.crashes += 1
+        process.up = False
+        process.boot_at_ms = self.now_ms + self.rng.randint(*self.faults.restart_ms)
+        for thread in process.threads:
+            if thread is not self._current:
+                thread.coroutine.close()
+        process.threads.clear()
+
+    def chance(self, probability: float) -> bool:
+        """Whether a fault of that likelihood strikes now."""
+        if not probability or self.now_ms >= self.faults.until_ms or self.rng.random() >= probability:
+            return False
+        self.injected += 1
+        return True
+
+    def _boot_due(self) -> None:
+        for process in self.processes:
+            if not process.up and process.boot_at_ms <= self.now_ms:
+                process.up = True
+                process.threads = [Thread(process, coroutine) for coroutine in process.boot()]
+
+    def _ready(self) -> list[Thread]:
+        return [
+            thread
+            for process in self.processes
+            if process.up and process.frozen_until_ms <= self.now_ms
+            for thread in process.threads
+            if not isinstance(thread.request, Pause) or thread.request.until_ms <= self.now_ms
+        ]
+
+    def _next_ms(self) -> int:
+        times = [
+            max(thread.request.until_ms, process.frozen_until_ms)
+            for process in self.processes
+            for thread in process.threads
+            if isinstance(thread.request, Pause)
+        ]
+        times += [process.boot_at_ms for process in self.processes if not process.up]
+        times += [process.frozen_until_ms for process in self.processes if process.frozen_until_ms > self.now_ms]
+        return min(times, default=self.now_ms + 60_000)
+
+
+class VirtualClock:
+    """The clock of everything in the World."""
+
+    def __init__(self, sim: Sim) -> None:
+        self._sim = sim
+
+    def now_ms(self) -> int:
+        return self._sim.now_ms
+
+    async def sleep_ms(self, ms: int) -> None:
+        await Pause(self._sim.now_ms + max(0, ms))

@@ -1,0 +1,290 @@
+"""The platform put together in virtual time: two dispatchers, an orchestrator, a gateway, one worker per session, and a client.
+
+    world = World(scenario.draw(seed), redis)
+    world.run()
+    violations = checkers.check(world)
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from random import Random
+from typing import Any
+
+from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.router import Router
+from paceline.dispatcher.scheduler import Scheduler
+from paceline.domain.errors import RequestError, Unavailable
+from paceline.domain.ids import new_ulid
+from paceline.domain.states import CLOSED_JOB_STATES
+from paceline.gateway.intake import Intake
+from paceline.gateway.schemas import JobRequest, SendRequest
+from paceline.kits import failpoint
+from paceline.orchestrator.desk import Desk
+from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.settling import Settling
+from paceline.policy.facts import Rules
+from paceline.policy.retry import RetrySettings
+from paceline.policy.trust import DAY_MS
+from paceline.store.blocking import BlockingRedis
+from paceline.store.guards import Suppression
+from paceline.store.scripts import ScriptConfig
+from paceline.store.store import Store
+from paceline.testing.ports import SimLink, SimProtocol, SimWake
+from paceline.testing.scenario import JobPlan, PhonePlan, Scenario
+from paceline.testing.sim import Killed, Pause, Point, Process, ProcessDied, Request, Sim, VirtualClock
+from paceline.worker.core import WorkerCore
+from paceline.worker.drivers.ledger import LedgerBook, MemoryLedger
+from paceline.worker.drivers.simulated import SimulatedDriver
+from paceline.worker.drivers.whatsapp import WhatsApp
+from paceline.worker.journal import MemoryDisk, MemoryJournal
+from paceline.worker.protocol import TypingWindow
+
+POLL_MS = 60_000
+"""The longest idle sleep of a loop: what a lost wake-up would cost."""
+LIVENESS_MS = 900_000
+UNKNOWN_GRACE_MS = 10_000
+QUIET_MS = 20 * DAY_MS
+"""However slow a policy is, everything has ended by then."""
+MAX_STEPS = 400_000
+
+_OWNER = {
+    "accepted-not-answered": "gateway",
+    "claimed-not-answered": "orchestrator",
+    "settled-not-answered": "orchestrator",
+}
+
+
+class World:
+    def __init__(
+        self, scenario: Scenario, redis: BlockingRedis, *, mutate: dict[str, tuple[str, str]] | None = None
+    ) -> None:
+        self.scenario = scenario
+        self.sim = Sim(scenario.seed, scenario.start_ms, scenario.faults)
+        self.clock = VirtualClock(self.sim)
+        self.rules = Rules(scenario.policy, liveness_ms=LIVENESS_MS)
+        self.jobs: dict[str, JobPlan] = {}
+        """What the gateway accepted, by job id."""
+        self.suppressed_at: dict[str, int] = {}
+        self.canceled_at: dict[str, int] = {}
+        self.ledgers = {phone.session: LedgerBook() for phone in scenario.phones}
+        self._redis = redis
+        self._mutate = mutate
+        self._disks = {phone.session: MemoryDisk() for phone in scenario.phones}
+        self._lives = 0
+        self._client_done = False
+        redis.flush()
+        self._build()
+
+    def run(self) -> bool:
+        """True when everything that was accepted has ended."""
+        failpoint.set_hook(self._failpoint)
+        try:
+            return self.sim.run(
+                self._everything_ended, deadline_ms=self.scenario.start_ms + QUIET_MS, max_steps=MAX_STEPS
+            )
+        finally:
+            failpoint.set_hook(None)
+
+    def store(self, process: Process) -> Store:
+        config = ScriptConfig(lead_ms=self.rules.lead_ms)
+        return Store(SimLink(self.sim, process, self._redis), config, mutate=self._mutate)
+
+    def ask(self, question: Callable[[Store], Coroutine[Any, Any, Any]]) -> Any:
+        """A question to the store from outside the World; nothing can go wrong with it."""
+        coroutine = question(Store(_Direct(self._redis)))
+        try:
+            coroutine.send(None)
+        except StopIteration as answer:
+            return answer.value
+        raise RuntimeError("a direct question must not wait")
+
+    # The processes
+
+    def _build(self) -> None:
+        self.gateway = self.sim.add(Process("gateway", lambda: []))
+        self.orchestrator = self.sim.add(Process("orchestrator", self._orchestrator))
+        self._serve()
+        for number in (1, 2):
+            process = Process(f"dispatcher-{number}", lambda: [])
+            process.boot = lambda process=process: self._dispatcher(process)  # type: ignore[misc]
+            self.sim.add(process)
+        for phone in self.scenario.phones:
+            process = Process(f"worker-{phone.session}", lambda: [])
+            process.boot = lambda process=process, phone=phone: self._worker(process, phone)  # type: ignore[misc]
+            process.boot_at_ms = self.scenario.start_ms + 1_000
+            self.sim.add(process)
+        client = Process("client", lambda: [])
+        client.boot = lambda: [self._client(client)]
+        self.sim.add(client)
+
+    def _serve(self) -> None:
+        """The orchestrator's logic, which workers call; it keeps nothing that a crash could lose."""
+        store = self.store(self.orchestrator)
+        self.desk = Desk(store, self.rules, lease_ms=self.scenario.lease_ms)
+        self.settling = Settling(store, RetrySettings())
+        self.inbound = Inbound(store, self.settling)
+
+    def _orchestrator(self) -> list[Coroutine[Request, Any, Any]]:
+        return [self._loop(self.settling.sweep, "sweep")]
+
+    def _dispatcher(self, process: Process) -> list[Coroutine[Request, Any, Any]]:
+        store = self.store(process)
+        rng = Random(self.sim.rng.getrandbits(64))
+        pacer = Pacer(store, self.rules, rng, handoff_ttl_ms=60_000)
+        routers = [Router(store, self.rules, route_ahead=5) for _ in range(2)]
+        return [
+            self._loop(pacer.step, "due"),
+            self._loop(Scheduler(store).step, "due"),
+            *[self._loop(router.step, "jobs") for router in routers],
+        ]
+
+    async def _loop(self, step: Callable[[int], Awaitable[int | None]], key: str) -> None:
+        while True:
+            try:
+                next_ms = await step(self.sim.now_ms)
+            except Unavailable:
+                next_ms = self.sim.now_ms + 500
+            latest_ms = self.sim.now_ms + POLL_MS
+            await Pause(latest_ms if next_ms is None else min(next_ms, latest_ms), key)
+
+    def _worker(self, process: Process, phone: PhonePlan) -> list[Coroutine[Request, Any, Any]]:
+        self._lives += 1
+        disk, session, rng = self._disks[phone.session], phone.session, Random(self.sim.rng.getrandbits(64))
+        disk.crash()
+        if process.crashes and self.scenario.lost_volumes and self.sim.chance(0.3):
+            disk.wipe()
+        book = self.ledgers[session]
+        driver = SimulatedDriver(
+            WhatsApp(session, self.scenario.behaviour, banned=book.banned),
+            MemoryLedger(book),
+            clock=self.clock,
+            rng=rng,
+            wake=SimWake(self.sim, f"driver:{session}:{self._lives}"),
+            behaviour=lambda: self.scenario.behaviour,
+            look_every_ms=3_600_000,
+        )
+        core = WorkerCore(
+            session_id=session,
+            instance_id=f"life-{self._lives}",
+            protocol=SimProtocol(
+                self.sim, session, process, self.orchestrator,
+                desk=self.desk, settling=self.settling, inbound=self.inbound, terms=self._terms,
+            ),
+            driver=driver,
+            journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=self.clock.now_ms),
+            clock=self.clock,
+            rng=rng,
+            ping_every_ms=0,
+        )  # fmt: skip
+
+        async def main() -> None:
+            await core.run()
+            raise Killed(process)
+
+        return [main(), core.pump_events()]
+
+    def _terms(self) -> tuple[int, TypingWindow, int]:
+        low, high = self.rules.policy.typing_ms
+        return self.scenario.lease_ms, TypingWindow(min_ms=low, max_ms=high), UNKNOWN_GRACE_MS
+
+    # The people
+
+    async def _client(self, process: Process) -> None:
+        """Registers the fleet, then does everything the scenario says, each at its time and until it is answered."""
+        store = self.store(self.gateway)
+        intake = Intake(store, self.rules, Random(self.scenario.seed))
+        for phone in self.scenario.phones:
+            await self._insist(process, lambda phone=phone: self._register(store, phone))  # type: ignore[misc]
+        for at_ms, deed in sorted(self._deeds(store, intake), key=lambda item: item[0]):
+            await Pause(at_ms)
+            await self._insist(process, deed)
+        self._client_done = True
+
+    def _deeds(self, store: Store, intake: Intake) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
+        ids = [new_ulid(job.at_ms, Random(index)) for index, job in enumerate(self.scenario.jobs)]
+        deeds: list[tuple[int, Callable[[], Awaitable[None]]]] = []
+        for job_id, job in zip(ids, self.scenario.jobs, strict=True):
+            deeds.append((job.at_ms, lambda job_id=job_id, job=job: self._submit(intake, job_id, job)))  # type: ignore[misc]
+        for at_ms, to in self.scenario.suppressions:
+            deeds.append((at_ms, lambda to=to: self._suppress(store, to)))  # type: ignore[misc]
+        for at_ms, index in self.scenario.cancels:
+            deeds.append((at_ms, lambda job_id=ids[index]: self._cancel(store, job_id)))  # type: ignore[misc]
+        return deeds
+
+    async def _insist(self, process: Process, deed: Callable[[], Awaitable[None]]) -> None:
+        """As a careful caller does: again, with the same id, until there is an answer."""
+        while True:
+            try:
+                await Point(process)
+                return await deed()
+            except (ProcessDied, Unavailable):
+                await Pause(self.sim.now_ms + 700)
+
+    async def _register(self, store: Store, phone: PhonePlan) -> None:
+        await store.sessions.register(
+            phone.session, phone.phone, driver="simulated", created_at_ms=self.scenario.start_ms - phone.age_ms,
+            timezone=phone.timezone, tags=[], limit=4, now_ms=self.sim.now_ms,
+        )  # fmt: skip
+
+    async def _submit(self, intake: Intake, job_id: str, job: JobPlan) -> None:
+        try:
+            await self._accepted(intake, job_id, job)
+        except RequestError:
+            # Refused, e.g. everybody in it said stop before: then nothing of it may ever be sent.
+            return
+        self.jobs[job_id] = job
+
+    async def _accepted(self, intake: Intake, job_id: str, job: JobPlan) -> None:
+        now_ms = self.sim.now_ms
+        if job.single:
+            single = SendRequest(to=job.contacts[0], message=f"text of {job_id}", priority=job.priority)
+            await intake.send(single, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
+        else:
+            request = JobRequest(
+                mode="message",
+                contacts=list(job.contacts),
+                text=f"text of {job_id}",
+                priority=job.priority,
+                on_unknown=job.on_unknown,  # type: ignore[arg-type]
+                validity_seconds=job.validity_seconds,
+            )
+            await intake.job(request, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
+        await Point(self.gateway)
+
+    async def _suppress(self, store: Store, to: str) -> None:
+        await store.guards.suppress([Suppression(to, self.sim.now_ms)])
+        self.suppressed_at.setdefault(to, self.sim.now_ms)
+
+    async def _cancel(self, store: Store, job_id: str) -> None:
+        if job_id in self.jobs and (await store.jobs.cancel(job_id, now_ms=self.sim.now_ms)).code == "OK":
+            self.canceled_at.setdefault(job_id, self.sim.now_ms)
+
+    # The end
+
+    def _everything_ended(self) -> bool:
+        if not self._client_done:
+            return False
+        for job_id in self.jobs:
+            view = self.ask(lambda store, job_id=job_id: store.jobs.view(job_id))  # type: ignore[misc]
+            if view.run["state"] not in CLOSED_JOB_STATES or "closedAt" not in view.run:
+                return False
+        return True
+
+    def _failpoint(self, name: str) -> None:
+        current = self.sim.current_process
+        owner = _OWNER.get(name)
+        process = next((p for p in self.sim.processes if p.name == owner), current)
+        if process is not None:
+            self.sim.failpoint(name, process)
+
+
+class _Direct:
+    """A link that answers at once."""
+
+    def __init__(self, redis: BlockingRedis) -> None:
+        self._redis = redis
+
+    async def run(self, script: Any, argument: str) -> Any:
+        return self._redis.run(script, argument)
+
+    async def read(self, *commands: Any) -> list[Any]:
+        return self._redis.read(*commands)

@@ -1,0 +1,118 @@
+"""The driver port: what the worker's core needs of a connection to WhatsApp, and what it hears from it.
+
+A driver never decides to send, to repeat or to reconnect; it carries out and tells what it saw. All waiting has
+a limit that the caller gives.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from paceline.domain.errors import PacelineError
+
+
+class NotConnected(PacelineError):
+    """There is no connection, so certainly nothing was written to it."""
+
+
+@dataclass(frozen=True)
+class OutgoingMessage:
+    """One message as it goes out. `task_id` is for the simulated WhatsApp's ledger; no real one is told."""
+
+    task_id: str
+    whatsapp_id: str
+    to: str
+    text: str
+    media_sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The server acknowledged the message."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The server said no to the message: it is not out. Codes are those of `domain.failures`."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The connection ended (or patience did) before the server said anything."""
+
+    reason: str
+
+
+SendOutcome = Accepted | Refused | Lost
+
+
+@dataclass(frozen=True)
+class Connected:
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class Disconnected:
+    """The connection ended or could not be opened; codes as in Baileys' DisconnectReason."""
+
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class SendAck:
+    """The server's word on one message, also when nobody waits for it any more."""
+
+    whatsapp_id: str
+    outcome: Accepted | Refused
+
+
+@dataclass(frozen=True)
+class Delivered:
+    whatsapp_id: str
+    to: str
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class Read:
+    whatsapp_id: str
+    to: str
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class Received:
+    """A message from somebody else."""
+
+    sender: str
+    text: str
+    whatsapp_id: str
+    at_ms: int
+
+
+DriverEvent = Connected | Disconnected | SendAck | Delivered | Read | Received
+
+
+class Driver(Protocol):
+    """One session's connection. `connect` tries once; whether it worked comes as an event."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def connect(self) -> None: ...
+    async def close(self) -> None: ...
+    async def wait_connected(self, timeout_ms: int) -> bool: ...
+    async def show_typing(self, to: str) -> None:
+        """Raises NotConnected."""
+
+    async def write(self, message: OutgoingMessage) -> None:
+        """Hand the message to the connection. Raises NotConnected if nothing was written."""
+
+    async def wait_ack(self, whatsapp_id: str, timeout_ms: int) -> SendOutcome | None:
+        """The server's word on a written message; None if there is none yet."""
+
+    async def next_event(self, timeout_ms: int) -> DriverEvent | None:
+        """The next event, in order; None if none came in time."""

@@ -1,0 +1,135 @@
+"""The ledger: what the simulated WhatsApp accepted, one JSON line each. The ground truth that tests judge by.
+
+A message counts as accepted when its line is on the disk; the ack comes after. Several workers of one session
+(which must not happen, and which a test must be able to see) share the file under a lock, so a repeated id is
+marked whoever sent it first.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+
+class LedgerLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One accepted message."""
+
+    at: int
+    session_id: str
+    to: str
+    whatsapp_id: str
+    task_id: str
+    text: str
+    media_sha256: str | None = None
+    repeat: bool = False
+
+
+class Ledger(Protocol):
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Nobody else appends meanwhile."""
+
+    def unread(self) -> list[LedgerLine]:
+        """The lines that this object has neither read nor written yet."""
+
+    def append(self, line: LedgerLine) -> None: ...
+
+    @property
+    def banned(self) -> bool: ...
+
+    def record_ban(self) -> None: ...
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(LedgerLine)
+
+
+class FileLedger:
+    """`$PACELINE_DATA/ledger/<sessionId>.jsonl`, and `<sessionId>.banned` beside it once the account is banned."""
+
+    def __init__(self, directory: Path, session_id: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._path = directory / f"{session_id}.jsonl"
+        self._ban = directory / f"{session_id}.banned"
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._descriptor = os.open(self._path, flags, 0o600)
+        self._read_bytes = 0
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def unread(self) -> list[LedgerLine]:
+        lines: list[LedgerLine] = []
+        if os.fstat(self._descriptor).st_size == self._read_bytes:
+            return lines
+        with self._path.open("rb") as file:
+            file.seek(self._read_bytes)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    # Torn by a power cut before its fsync returned, so never accepted.
+                    os.ftruncate(self._descriptor, self._read_bytes)
+                    break
+                lines.append(_decoder.decode(raw))
+                self._read_bytes += len(raw)
+        return lines
+
+    def append(self, line: LedgerLine) -> None:
+        raw = _encoder.encode(line) + b"\n"
+        written = os.write(self._descriptor, raw)
+        if written != len(raw):
+            raise OSError(f"the ledger took {written} of {len(raw)} bytes")
+        os.fsync(self._descriptor)
+        self._read_bytes += written
+
+    @property
+    def banned(self) -> bool:
+        return self._ban.exists()
+
+    def record_ban(self) -> None:
+        self._ban.touch()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class LedgerBook:
+    """What a `MemoryLedger` writes to; outlives the workers of the World that come and go."""
+
+    def __init__(self) -> None:
+        self.lines: list[LedgerLine] = []
+        self.banned = False
+
+
+class MemoryLedger:
+    """A ledger in memory, for virtual time."""
+
+    def __init__(self, book: LedgerBook) -> None:
+        self._book = book
+        self._read = 0
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def unread(self) -> list[LedgerLine]:
+        lines = self._book.lines[self._read :]
+        self._read = len(self._book.lines)
+        return lines
+
+    def append(self, line: LedgerLine) -> None:
+        self._book.lines.append(line)
+        self._read += 1
+
+    @property
+    def banned(self) -> bool:
+        return self._book.banned
+
+    def record_ban(self) -> None:
+        self._book.banned = True

@@ -1,0 +1,159 @@
+"""The `simulated` driver: the pure `WhatsApp` with a clock, a ledger and a way to sleep around it.
+
+Without a `Wake` that knows better it sleeps in short steps on the clock, which is all the World needs; the
+worker's `main` gives it one that wakes at once.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from paceline.kits.clock import Clock
+from paceline.kits.rng import Rng
+from paceline.worker.drivers.base import (
+    Disconnected,
+    DriverEvent,
+    Lost,
+    NotConnected,
+    OutgoingMessage,
+    SendAck,
+    SendOutcome,
+)
+from paceline.worker.drivers.config import Behaviour
+from paceline.worker.drivers.ledger import Ledger
+from paceline.worker.drivers.whatsapp import WhatsApp
+
+# A change of simulated.toml is noticed within this time even if nothing else happens.
+_LOOK_EVERY_MS = 1_000
+
+
+class Wake(Protocol):
+    """Sleep that another coroutine of the same driver can cut short."""
+
+    async def wait_ms(self, ms: int) -> None: ...
+    def notify(self) -> None: ...
+
+
+class ClockWake:
+    """Sleeps in steps on a clock; a notification is noticed at the next step."""
+
+    def __init__(self, clock: Clock, step_ms: int = 200) -> None:
+        self._clock = clock
+        self._step_ms = step_ms
+
+    async def wait_ms(self, ms: int) -> None:
+        await self._clock.sleep_ms(min(ms, self._step_ms))
+
+    def notify(self) -> None:
+        return
+
+
+class SimulatedDriver:
+    """One session on the simulated WhatsApp. Create a new one (and a new `WhatsApp`) for every life of a worker:
+    what outlives a worker is the ledger."""
+
+    name = "simulated"
+
+    def __init__(
+        self,
+        whatsapp: WhatsApp,
+        ledger: Ledger,
+        *,
+        clock: Clock,
+        rng: Rng,
+        wake: Wake,
+        behaviour: Callable[[], Behaviour],
+        look_every_ms: int = _LOOK_EVERY_MS,
+    ) -> None:
+        self._whatsapp = whatsapp
+        self._ledger = ledger
+        self._clock = clock
+        self._rng = rng
+        self._wake = wake
+        self._behaviour = behaviour
+        self._look_every_ms = look_every_ms
+        self._events: list[DriverEvent] = []
+        # At most one message is under way at a time; what is said of an older one is an event only.
+        self._written = ""
+        self._outcome: SendOutcome | None = None
+
+    async def connect(self) -> None:
+        self._whatsapp.behaviour = self._behaviour()
+        with self._ledger.exclusive():
+            self._read_ledger()
+        self._take(self._whatsapp.connect(self._clock.now_ms()))
+        self._wake.notify()
+
+    async def close(self) -> None:
+        self._whatsapp.disconnect()
+
+    async def wait_connected(self, timeout_ms: int) -> bool:
+        deadline_ms = self._clock.now_ms() + timeout_ms
+        while not self._connected() and self._clock.now_ms() < deadline_ms:
+            await self._nap(deadline_ms)
+        return self._connected()
+
+    async def show_typing(self, to: str) -> None:
+        if not self._connected():
+            raise NotConnected
+        self._whatsapp.typing(to, self._clock.now_ms())
+
+    async def write(self, message: OutgoingMessage) -> None:
+        if not self._connected():
+            raise NotConnected
+        self._written, self._outcome = message.whatsapp_id, None
+        with self._ledger.exclusive():
+            self._read_ledger()
+            line = self._whatsapp.receive(message, now_ms=self._clock.now_ms(), rng=self._rng)
+            if line is not None:
+                self._ledger.append(line)
+        if self._whatsapp.banned:
+            self._ledger.record_ban()
+        self._wake.notify()
+
+    async def wait_ack(self, whatsapp_id: str, timeout_ms: int) -> SendOutcome | None:
+        deadline_ms = self._clock.now_ms() + timeout_ms
+        if whatsapp_id != self._written:
+            raise ValueError(f"{whatsapp_id} was not written by this driver, or not last")
+        self._advance()
+        while self._outcome is None and self._clock.now_ms() < deadline_ms:
+            await self._nap(deadline_ms)
+            self._advance()
+        return self._outcome
+
+    async def next_event(self, timeout_ms: int) -> DriverEvent | None:
+        deadline_ms = self._clock.now_ms() + timeout_ms
+        self._advance()
+        while not self._events and self._clock.now_ms() < deadline_ms:
+            await self._nap(deadline_ms)
+            self._advance()
+        return self._events.pop(0) if self._events else None
+
+    def _connected(self) -> bool:
+        self._advance()
+        return self._whatsapp.connected
+
+    def _advance(self) -> None:
+        """Let the server act up to now."""
+        self._whatsapp.behaviour = self._behaviour()
+        for event in self._whatsapp.due(self._clock.now_ms()):
+            self._take(event)
+
+    def _take(self, event: DriverEvent) -> None:
+        match event:
+            case SendAck(whatsapp_id=whatsapp_id, outcome=outcome):
+                if whatsapp_id == self._written:
+                    self._outcome = outcome
+            case Disconnected(reason=reason):
+                self._outcome = self._outcome or Lost(reason)
+        self._events.append(event)
+        self._wake.notify()
+
+    def _read_ledger(self) -> None:
+        for line in self._ledger.unread():
+            self._whatsapp.recall(line)
+
+    async def _nap(self, deadline_ms: int) -> None:
+        now_ms = self._clock.now_ms()
+        due_ms = self._whatsapp.next_due_ms()
+        until_ms = deadline_ms if due_ms is None else min(deadline_ms, due_ms)
+        await self._wake.wait_ms(max(1, min(until_ms - now_ms, self._look_every_ms)))

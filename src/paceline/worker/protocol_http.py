@@ -1,0 +1,125 @@
+"""The worker protocol over HTTP, with httpx. Every call has a time limit and every error is translated here."""
+
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+
+from paceline.worker.book import SendError
+from paceline.worker.protocol import (
+    CLAIM_TIMEOUT_SECONDS,
+    ByRaw,
+    ClaimAnswer,
+    Handle,
+    HelloAnswer,
+    NotWanted,
+    ProtocolError,
+    ProtocolUnavailable,
+    RequestRefused,
+    StaleEpoch,
+    WorkerEvent,
+)
+
+# An orchestrator that needs longer is in trouble; asking again is then as good as waiting.
+_CALL_TIMEOUT_SECONDS = 10.0
+_CONNECT_TIMEOUT_SECONDS = 5.0
+
+# Answers that say nothing about the request itself: too slow, too many, or the server is in trouble.
+_TRY_LATER = frozenset({408, 429})
+
+_Answer = TypeVar("_Answer")
+
+
+class _ExtendAnswer(msgspec.Struct, rename="camel"):
+    lease_until_ms: int
+
+
+class HttpProtocol:
+    """One session's line to the orchestrator."""
+
+    def __init__(
+        self, base_url: str, session_id: str, secret: str, *, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._outbox = f"/api/worker/sessions/{session_id}/outbox"
+        self._hello = f"/api/worker/sessions/{session_id}/hello"
+        self._client = httpx.AsyncClient(
+            base_url=base_url,
+            headers={"X-Webhook-Secret": secret, "Content-Type": "application/json"},
+            timeout=httpx.Timeout(_CALL_TIMEOUT_SECONDS, connect=_CONNECT_TIMEOUT_SECONDS),
+            # HTTP_PROXY and the like are for the way to WhatsApp, never for the way to the orchestrator.
+            trust_env=False,
+            transport=transport,
+        )
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
+        body = {"instanceId": instance_id, "journalId": journal_id, "driver": driver}
+        return await self._ask(self._hello, body, HelloAnswer)
+
+    async def claim(self, *, epoch: int) -> ClaimAnswer:
+        path = f"{self._outbox}/claim?timeout={CLAIM_TIMEOUT_SECONDS}"
+        return await self._ask(path, {"epoch": epoch}, ClaimAnswer, wait_seconds=CLAIM_TIMEOUT_SECONDS + 10.0)
+
+    async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None:
+        await self._post(f"{self._outbox}/ack", _named(handle) | {"epoch": epoch, "whatsappId": whatsapp_id})
+
+    async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None:
+        body = _named(handle) | {"epoch": epoch, "notSent": not_sent}
+        await self._post(f"{self._outbox}/nack", body if error is None else body | {"error": error})
+
+    async def extend(self, handle: ByRaw, *, epoch: int) -> int:
+        answer = await self._ask(f"{self._outbox}/extend", _named(handle) | {"epoch": epoch}, _ExtendAnswer)
+        return answer.lease_until_ms
+
+    async def webhook(self, event: WorkerEvent) -> None:
+        await self._post("/api/webhook", event)
+
+    async def _ask(
+        self, path: str, body: object, answer: type[_Answer], *, wait_seconds: float = _CALL_TIMEOUT_SECONDS
+    ) -> _Answer:
+        content = await self._post(path, body, wait_seconds=wait_seconds)
+        try:
+            return msgspec.json.decode(content, type=answer)
+        except msgspec.DecodeError as error:
+            raise ProtocolUnavailable(f"{path}: unreadable answer: {error}") from error
+
+    async def _post(self, path: str, body: object, *, wait_seconds: float = _CALL_TIMEOUT_SECONDS) -> bytes:
+        timeout = httpx.Timeout(wait_seconds, connect=_CONNECT_TIMEOUT_SECONDS)
+        try:
+            response = await self._client.post(path, content=msgspec.json.encode(body), timeout=timeout)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise ProtocolUnavailable(f"{path}: {error!r}", maybe_done=False) from error
+        except httpx.HTTPError as error:
+            raise ProtocolUnavailable(f"{path}: {error!r}") from error
+        if not response.is_success:
+            raise error_of(response.status_code, response.content)
+        return response.content
+
+
+def error_of(status: int, content: bytes) -> ProtocolError:
+    """The protocol error that an answer without success stands for."""
+    code, message = _error_body(content)
+    if status == httpx.codes.CONFLICT and code == "STALE_EPOCH":
+        return StaleEpoch(message)
+    if status == httpx.codes.CONFLICT and code == "NOT_WANTED":
+        return NotWanted(message)
+    if httpx.codes.is_client_error(status) and status not in _TRY_LATER:
+        return RequestRefused(status, code, message)
+    return ProtocolUnavailable(f"{status} {code}: {message}")
+
+
+def _error_body(content: bytes) -> tuple[str, str]:
+    # Whatever stands between us and the orchestrator may answer in a shape of its own.
+    try:
+        error: Any = msgspec.json.decode(content)["error"]
+        return str(error["code"]), str(error.get("message", ""))
+    except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+        return "UNREADABLE", ""
+
+
+def _named(handle: Handle) -> dict[str, object]:
+    if isinstance(handle, ByRaw):
+        return {"raw": handle.raw}
+    return {"taskId": handle.task_id, "token": handle.token}

@@ -1,0 +1,65 @@
+"""What the coroutines of one worker share: the terms it works under, what time it is, and what it knows to be
+out.
+
+Plain data with a few questions. `core` owns it; `sender`, `recovery`, `pump` and `reporter` read and note.
+"""
+
+from dataclasses import dataclass, field
+
+from paceline.worker.journal import Journal
+from paceline.worker.protocol import ByRaw, HelloAnswer
+from paceline.worker.servertime import ServerTime
+
+
+class Interrupted(Exception):
+    """The worker was asked to stop while nothing could be said of a task yet. Its journal and the next `hello`
+    take care of it."""
+
+
+@dataclass
+class Lease:
+    """Our hold on a claimed task."""
+
+    handle: ByRaw
+    until_ms: int
+    lost: bool = False
+
+
+@dataclass
+class Shift:
+    """One worker's working life."""
+
+    session_id: str
+    instance_id: str
+    journal: Journal
+    time: ServerTime = field(default_factory=ServerTime)
+    terms: HelloAnswer | None = None
+    stopping: bool = False
+    stale: bool = False
+    """Another instance took over; finish what is in the air and go."""
+    in_flight: str | None = None
+    """The whatsappId that the sender is busy with."""
+    _seen: set[str] = field(default_factory=set)
+
+    @property
+    def agreed(self) -> HelloAnswer:
+        """The terms, for those who only work once there are some."""
+        if self.terms is None:
+            raise RuntimeError("no hello has been answered yet")
+        return self.terms
+
+    def take_up(self, whatsapp_id: str) -> None:
+        self.in_flight = whatsapp_id
+        self._seen.clear()
+
+    def put_down(self) -> None:
+        self.in_flight = None
+        self._seen.clear()
+
+    def note_proof(self, whatsapp_id: str) -> None:
+        """WhatsApp spoke of this message, so it has it."""
+        self._seen.add(whatsapp_id)
+
+    def proven(self, whatsapp_id: str) -> bool:
+        entry = self.journal.find(whatsapp_id)
+        return whatsapp_id in self._seen or (entry is not None and entry.sent)

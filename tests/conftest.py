@@ -1,0 +1,29 @@
+"""Real Redis for every test that needs one, on both servers; `lua/servers.py` starts them."""
+
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+import redis
+from lua.servers import IDS, LiveServer, redis_binary, start_redis
+
+
+@pytest.fixture(scope="session", params=IDS)
+def live_server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+    # Not tmp_path: a socket's path may be no longer than about a hundred characters.
+    with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
+        process, socket = start_redis(redis_binary(request.param), folder)
+        client = redis.Redis(unix_socket_path=socket, decode_responses=True)
+        try:
+            yield LiveServer(request.param, socket, client)
+        finally:
+            client.close()
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture
+def server(live_server: LiveServer) -> LiveServer:
+    """An empty server."""
+    live_server.client.flushall()
+    return live_server

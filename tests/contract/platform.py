@@ -1,0 +1,252 @@
+"""All three services on one Redis with a clock in the test's hand, and the shortest way to ask each of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+
+from paceline.dispatcher.app import create_app as dispatcher_app
+from paceline.dispatcher.loops import Engine
+from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.router import Router
+from paceline.dispatcher.scheduler import Scheduler
+from paceline.edge import Keys, digest
+from paceline.gateway.app import create_app as gateway_app
+from paceline.gateway.intake import Intake
+from paceline.kits.rng import new_rng
+from paceline.kits.secrets import derive
+from paceline.kits.web import Service
+from paceline.orchestrator.app import Terms, WorkerGate
+from paceline.orchestrator.app import create_app as orchestrator_app
+from paceline.orchestrator.desk import Desk
+from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.registry import Registry
+from paceline.orchestrator.settling import Settling
+from paceline.orchestrator.waiters import Waiters
+from paceline.policy.facts import Rules
+from paceline.policy.retry import RetrySettings
+from paceline.policy.trust import parse
+from paceline.settings import read_policy
+from paceline.store.client import RedisLink
+from paceline.store.guards import ApiKeyRecord
+from paceline.store.scripts import ScriptConfig
+from paceline.store.store import Store
+
+NOON = 1_773_136_800_000
+"""Tuesday, 10 March 2026, noon in Jerusalem: everybody in these tests is awake."""
+DAY_MS = 86_400_000
+PHONE = "972541234567"
+OTHER_PHONE = "972541234568"
+FRIEND = "972529876543"
+SESSION = "s1"
+ADMIN_KEY = "contract-admin-key-canary-1"
+SEND_KEY = "contract-send-key-canary-22"
+READ_KEY = "contract-read-key-canary-33"
+WEBHOOK_SECRET = "contract-webhook-secret-canary"
+INSTANCE, JOURNAL = "instance-1", "journal-1"
+
+
+class HandClock:
+    def __init__(self) -> None:
+        self.at_ms = NOON
+
+    def now_ms(self) -> int:
+        return self.at_ms
+
+    async def sleep_ms(self, ms: int) -> None:
+        await asyncio.sleep(0)
+
+    def forward(self, ms: int) -> None:
+        self.at_ms += ms
+
+
+class Platform:
+    def __init__(self, url: str, *, policy: str = "default") -> None:
+        self.link = RedisLink(url)
+        self.clock = HandClock()
+        self.rules = Rules(parse(read_policy(policy)))
+        self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
+        self.keys = Keys(self.store, self.clock)
+        self.intake = Intake(self.store, self.rules, new_rng(1), breathe=lambda: asyncio.sleep(0))
+        self.engine = Engine(
+            [Router(self.store, self.rules, route_ahead=200)],
+            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
+            Scheduler(self.store),
+        )
+        self.settling = Settling(self.store, RetrySettings())
+        self.waiters = Waiters(self.store)
+        self.services: dict[str, Service] = {
+            "gateway": gateway_app(self.store, self.intake, self.keys, self.clock),
+            "dispatcher": dispatcher_app(self.engine, self.store, self.keys),
+            "orchestrator": orchestrator_app(
+                store=self.store,
+                desk=Desk(self.store, self.rules, lease_ms=120_000),
+                settling=self.settling,
+                inbound=Inbound(self.store, self.settling),
+                registry=Registry(self.store, new_rng(3)),
+                waiters=self.waiters,
+                gate=WorkerGate(WEBHOOK_SECRET),
+                keys=self.keys,
+                clock=self.clock,
+                terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
+            ),
+        }
+        self._clients = {name: self._client(service) for name, service in self.services.items()}
+
+    @staticmethod
+    def _client(service: Service) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(service)
+        return httpx.AsyncClient(transport=transport, base_url="http://paceline", headers={"X-API-KEY": ADMIN_KEY})
+
+    @property
+    def gateway(self) -> httpx.AsyncClient:
+        return self._clients["gateway"]
+
+    @property
+    def dispatcher(self) -> httpx.AsyncClient:
+        return self._clients["dispatcher"]
+
+    @property
+    def orchestrator(self) -> httpx.AsyncClient:
+        return self._clients["orchestrator"]
+
+    def client(self, name: str) -> httpx.AsyncClient:
+        return self._clients[name]
+
+    async def open(self) -> None:
+        for name, key in (("bootstrap", ADMIN_KEY), ("sender", SEND_KEY), ("reader", READ_KEY)):
+            scopes = {"bootstrap": ["send", "read", "admin"], "sender": ["send"], "reader": ["read"]}[name]
+            await self.store.guards.save_key(ApiKeyRecord(name, digest(key.encode()), scopes))
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()
+        await self.link.close()
+
+    # What is stored
+
+    async def snapshot(self) -> dict[str, Any]:
+        """Every key with its value; equal snapshots mean that nothing was stored or changed."""
+        names = sorted((await self.link.read(("KEYS", "*")))[0])
+        return {name: await self._value(name) for name in names}
+
+    async def _value(self, name: str) -> Any:
+        kind = (await self.link.read(("TYPE", name)))[0]
+        command = {
+            "string": ("GET", name),
+            "hash": ("HGETALL", name),
+            "list": ("LRANGE", name, 0, -1),
+            "set": ("SMEMBERS", name),
+            "zset": ("ZRANGE", name, 0, -1, "WITHSCORES"),
+        }[kind]
+        return (await self.link.read(command))[0]
+
+    @asynccontextmanager
+    async def nothing_stored(self) -> AsyncIterator[None]:
+        before = await self.snapshot()
+        yield
+        assert await self.snapshot() == before, "something was stored"
+
+    # The fleet
+
+    async def register(self, session: str = SESSION, phone: str = PHONE, *, age_days: int = 30) -> None:
+        body = {"sessionId": session, "phone": phone, "createdAt": self.clock.at_ms - age_days * DAY_MS}
+        answer = await self.orchestrator.post("/api/sessions", json=body)
+        assert answer.status_code == 201, answer.text
+
+    async def connect(self, session: str = SESSION, phone: str = PHONE) -> int:
+        """Registered, greeted and connected; the epoch."""
+        await self.register(session, phone)
+        epoch: int = (await self.hello(session)).json()["epoch"]
+        answer = await self.webhook("CONNECTED", session=session)
+        assert answer.status_code == 200, answer.text
+        return epoch
+
+    async def dispatch(self) -> None:
+        """Route and pace what is due now."""
+        for _ in range(4):
+            for step in (self.engine.routers[0].step, self.engine.scheduler.step, self.engine.pacer.step):
+                await step(self.clock.at_ms)
+
+    # A worker's calls
+
+    async def worker(
+        self, path: str, body: Any, *, session: str = SESSION, secret: str | None = None
+    ) -> httpx.Response:
+        header = {"X-Webhook-Secret": derive(WEBHOOK_SECRET, session) if secret is None else secret}
+        return await self.orchestrator.post(path, json=body, headers=header)
+
+    async def hello(self, session: str = SESSION, instance: str = INSTANCE, journal: str = JOURNAL) -> httpx.Response:
+        body = {"instanceId": instance, "journalId": journal, "driver": "simulated"}
+        return await self.worker(f"/api/worker/sessions/{session}/hello", body, session=session)
+
+    async def outbox(self, verb: str, body: Any, session: str = SESSION) -> httpx.Response:
+        return await self.worker(f"/api/worker/sessions/{session}/outbox/{verb}", body, session=session)
+
+    async def claim(self, epoch: int = 1, *, session: str = SESSION, seconds: int = 0) -> dict[str, Any]:
+        answer = await self.outbox(f"claim?timeout={seconds}", {"epoch": epoch}, session)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def webhook(
+        self,
+        event: str,
+        data: dict[str, Any] | None = None,
+        *,
+        session: str = SESSION,
+        at_ms: int | None = None,
+        id_: str = "e",
+    ) -> httpx.Response:
+        timestamp = self.clock.at_ms if at_ms is None else at_ms
+        body = {"sessionId": session, "event": event, "data": data or {}, "timestamp": timestamp, "eventId": id_}
+        return await self.worker("/api/webhook", body, session=session)
+
+    # A caller's calls
+
+    async def post_job(self, **fields: Any) -> dict[str, Any]:
+        answer = await self.gateway.post("/v1/jobs", json={"contacts": [FRIEND], "text": "hello", **fields})
+        assert answer.status_code == 202, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def claimed(self) -> dict[str, Any]:
+        """One message of a fresh job in a worker's hands: the claim's answer."""
+        await self.connect()
+        await self.post_job()
+        await self.dispatch()
+        claim = await self.claim()
+        assert claim["task"], claim
+        return claim
+
+    async def message(self, task_id: str) -> dict[str, Any]:
+        answer = await self.gateway.get(f"/api/v1/messages/{task_id}/status")
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """The error, after a look at its shape."""
+    body = answer.json()
+    assert set(body) == {"error"}, body
+    error: dict[str, Any] = body["error"]
+    assert {"code", "message", "details"} <= set(error) <= {"code", "message", "details", "retryAfterSeconds"}
+    assert isinstance(error["details"], dict)
+    return error
+
+
+def refused(answer: httpx.Response, status: int, code: str, field: str | None = None) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    error = error_of(answer)
+    assert error["code"] == code, error
+    if field is not None:
+        assert error["details"].get("field") == field, error
+    return error
+
+
+def big_job(count: int) -> bytes:
+    return msgspec.json.encode({"contacts": [str(972_540_000_000 + i) for i in range(count)], "text": "hello"})

@@ -1,0 +1,135 @@
+"""POST /api/v1/send: one message, now or later, from a named number or the best one."""
+
+from typing import Any
+
+import pytest
+
+from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, SESSION, Platform, refused
+
+GOOD = {"to": FRIEND, "message": "hello"}
+
+
+async def send(platform: Platform, **fields: Any) -> Any:
+    return await platform.gateway.post("/api/v1/send", json={**GOOD, **fields})
+
+
+async def test_a_message_is_queued_for_a_number_chosen_at_once(platform: Platform) -> None:
+    """The answer has its id, its place and a time; the queue of the number has it."""
+    await platform.connect()
+    body = (await send(platform)).json()
+    assert (body["queued"], body["position"]) == (True, 0)
+    assert body["estimatedDelivery"] >= NOON
+    assert (await platform.message(body["messageId"]))["phone"] == PHONE
+    assert (await send(platform, to="972529876544")).json()["position"] == 1
+
+
+async def test_the_named_number_is_taken_by_session_or_by_phone(platform: Platform) -> None:
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    for name, phone in (({"sessionId": "s2"}, OTHER_PHONE), ({"phone": f"+{OTHER_PHONE}"}, OTHER_PHONE)):
+        body = (await send(platform, **name)).json()
+        assert (await platform.message(body["messageId"]))["phone"] == phone
+
+
+async def test_the_number_that_wrote_last_writes_again(platform: Platform) -> None:
+    """Sticky: a second message goes from the same number although the other is less loaded."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    first = (await send(platform)).json()
+    second = (await send(platform)).json()
+    phones = {(await platform.message(body["messageId"]))["phone"] for body in (first, second)}
+    assert len(phones) == 1
+
+
+async def test_without_any_number_it_waits_as_a_job_of_one(platform: Platform) -> None:
+    """Accepted all the same, and sent as soon as a number comes."""
+    body = (await send(platform)).json()
+    assert body == {"queued": True, "messageId": body["messageId"], "position": 0, "estimatedDelivery": None}
+    await platform.dispatch()
+    message = await platform.message(body["messageId"])
+    assert (message["state"], message["waiting"]["reason"]) == ("queued", "NO_SESSIONS_AVAILABLE")
+    await platform.connect()
+    platform.clock.forward(1_000)
+    await platform.dispatch()
+    assert (await platform.claim())["task"]["taskId"] == body["messageId"]
+
+
+async def test_a_scheduled_message_waits_for_its_time(platform: Platform) -> None:
+    await platform.connect()
+    body = (await send(platform, sendAt=NOON + 3_600_000)).json()
+    message = await platform.message(body["messageId"])
+    assert (message["state"], message["waiting"]) == ("scheduled", {"reason": "SCHEDULED", "until": NOON + 3_600_000})
+    assert body["estimatedDelivery"] >= NOON + 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        pytest.param({"to": "12"}, "to", id="to no number"),
+        pytest.param({"to": "hello"}, "to", id="to a word"),
+        pytest.param({"to": 972529876543}, "to", id="to an integer"),
+        pytest.param({"to": ""}, "to", id="to empty"),
+        pytest.param({"to": "9" * 65}, "to", id="to endless"),
+        pytest.param({"message": ""}, "message", id="no text"),
+        pytest.param({"message": "\t"}, "message", id="blank"),
+        pytest.param({"message": "x" * 4097}, "message", id="4,097 characters"),
+        pytest.param({"message": "hi {{name}}"}, "message", id="a variable nobody fills"),
+        pytest.param({"message": None}, "message", id="null"),
+        pytest.param({"priority": 9}, "priority", id="priority 9"),
+        pytest.param({"sendAt": "soon"}, "sendAt", id="sendAt a word"),
+        pytest.param({"phone": "x"}, "phone", id="phone no number"),
+        pytest.param({"text": "hello"}, "text", id="unknown field"),
+    ],
+)
+async def test_a_bad_field_is_named_and_nothing_stored(platform: Platform, change: dict[str, Any], field: str) -> None:
+    await platform.connect()
+    async with platform.nothing_stored():
+        answer = await send(platform, **change)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["details"]["field"] == field
+
+
+async def test_4_096_characters_are_just_right(platform: Platform) -> None:
+    assert (await send(platform, message="x" * 4096)).status_code == 200
+
+
+async def test_an_unknown_session_is_a_404(platform: Platform) -> None:
+    async with platform.nothing_stored():
+        refused(await send(platform, sessionId="nobody"), 404, "UNKNOWN_SESSION", "sessionId")
+
+
+async def test_a_suppressed_recipient_is_a_422(platform: Platform) -> None:
+    await platform.connect()
+    await platform.gateway.post("/v1/suppressions", json={"to": FRIEND})
+    async with platform.nothing_stored():
+        refused(await send(platform, to=f"+{FRIEND}"), 422, "SUPPRESSED", "to")
+
+
+async def test_a_named_number_that_has_sent_its_day_is_a_429(platform: Platform) -> None:
+    """With the limit and the time until midnight; a message for later, or for any number, is taken."""
+    await platform.connect()
+    await platform.link.read(("HSET", f"pacer:{PHONE}", "capDay", "2026-03-10", "capUsed", 500))
+    async with platform.nothing_stored():
+        answer = await send(platform, sessionId=SESSION)
+    error = refused(answer, 429, "DAILY_LIMIT_REACHED")
+    assert error["details"]["limit"] == 500
+    assert error["retryAfterSeconds"] == int(answer.headers["Retry-After"]) == 12 * 3600
+    assert (await send(platform, sessionId=SESSION, sendAt=NOON + DAY_MS)).status_code == 200
+    assert (await send(platform)).status_code == 200
+
+
+async def test_over_1_000_waiting_single_messages_are_a_429(platform: Platform) -> None:
+    await platform.connect()
+    await platform.link.read(("SADD", f"queue:singles:{PHONE}", *[f"x:{i}" for i in range(1_000)]))
+    async with platform.nothing_stored():
+        answer = await send(platform, phone=PHONE)
+    refused(answer, 429, "QUEUE_FULL")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+async def test_a_number_registered_a_moment_ago_can_be_named(platform: Platform) -> None:
+    """The gateway's picture of the fleet may be a second old; that must not refuse what is true now."""
+    await send(platform)
+    await platform.connect()
+    body = (await send(platform, sessionId=SESSION)).json()
+    assert (await platform.message(body["messageId"]))["phone"] == PHONE

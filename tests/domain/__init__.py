@@ -1,0 +1,1 @@
+"""Values, ids, states: what a thing is, without Redis or a clock."""

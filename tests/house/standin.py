@@ -1,0 +1,88 @@
+"""A stand-in for a service or a worker, so that the launcher is tested without the platform: python standin.py
+<package> <name>.
+
+The orchestrator keeps its sessions in a file, as the real one does in Redis; a worker marks its session as connected
+and waits. A file `fail-<name>` in the data directory makes the process exit at once with the code in it.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+DATA = Path(os.environ["PACELINE_DATA"])
+REGISTRY = DATA / "standin-sessions.json"
+JOB_TOTAL = 200
+
+
+def sessions() -> dict[str, dict[str, object]]:
+    return json.loads(REGISTRY.read_text()) if REGISTRY.exists() else {}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/health":
+            self.answer(200, {"status": "ok"})
+        elif self.headers["X-API-KEY"] != os.environ["API_KEY"]:
+            self.answer(401, {"error": {"code": "UNAUTHORIZED"}})
+        elif path == "/api/sessions":
+            connected = {file.stem for file in DATA.glob("*.connected")}
+            states = {True: "CONNECTED", False: "STARTING"}
+            items = [{**s, "connection": states[s["sessionId"] in connected]} for s in sessions().values()]
+            self.answer(200, {"items": items, "nextCursor": None})
+        elif path.startswith("/v1/jobs/"):
+            state = os.environ.get("STANDIN_JOB_STATE", "DONE")
+            progress = {"total": JOB_TOTAL, "sent": JOB_TOTAL, "delivered": 7, "read": 3, "failed": 0}
+            self.answer(200, {"state": state, "progress": progress})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/api/sessions":
+            known = sessions()
+            session = {**body, "desired": "running"}
+            REGISTRY.write_text(json.dumps(known | {body["sessionId"]: session}))
+            self.answer(200 if body["sessionId"] in known else 201, session)
+        else:
+            self.answer(202, {"jobId": "01J", "accepted": len(body["contacts"])})
+
+    def answer(self, status: int, body: dict[str, object]) -> None:
+        payload = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def serve() -> None:
+    server = ThreadingHTTPServer((os.environ["HOST"], int(os.environ["PORT"])), Handler)
+    server.daemon_threads = True
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    server.serve_forever()
+
+
+def work() -> None:
+    session_id = os.environ["SESSION_ID"]
+    seen = {key: os.environ.get(key) for key in ("API_KEY", "REDIS_URL", "WEBHOOK_SECRET", "PHONE", "DRIVER")}
+    (DATA / f"{session_id}.env").write_text(json.dumps(seen))
+    (DATA / f"{session_id}.connected").touch()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    while True:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    package, name = sys.argv[1:3]
+    fails = DATA / f"fail-{name}"
+    if fails.exists():
+        print(f"{name} cannot go on: the canary died", flush=True)
+        sys.exit(int(fails.read_text()))
+    work() if package == "worker" else serve()

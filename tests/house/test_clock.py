@@ -1,0 +1,135 @@
+"""The sampled clock: follows its reference, and never goes back."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paceline.kits.clock import SampledClock, SystemClock
+
+
+class Reference:
+    """A reference clock and the local monotonic one, both moved by hand; each question takes a round trip."""
+
+    def __init__(self) -> None:
+        self.monotonic_ms = 1_000
+        self.ahead_ms = 1_700_000_000_000
+        self.round_trips_ms: Iterator[int] = iter(())
+
+    def monotonic(self) -> int:
+        return self.monotonic_ms
+
+    @property
+    def now_ms(self) -> int:
+        return self.monotonic_ms + self.ahead_ms
+
+    async def ask(self) -> int:
+        trip_ms = next(self.round_trips_ms, 0)
+        self.monotonic_ms += trip_ms // 2
+        answer = self.now_ms
+        self.monotonic_ms += trip_ms - trip_ms // 2
+        return answer
+
+
+@pytest.fixture
+def reference() -> Reference:
+    return Reference()
+
+
+@pytest.fixture
+def clock(reference: Reference) -> SampledClock:
+    return SampledClock(reference.ask, monotonic=reference.monotonic)
+
+
+async def test_it_tells_the_references_time_between_samples(reference: Reference, clock: SampledClock) -> None:
+    await clock.sample()
+    reference.monotonic_ms += 4_321
+    assert clock.now_ms() == reference.now_ms
+
+
+async def test_the_way_there_and_back_is_taken_into_account(reference: Reference, clock: SampledClock) -> None:
+    reference.round_trips_ms = iter([40, 40, 40])
+    await clock.sample()
+    assert clock.now_ms() == reference.now_ms
+
+
+async def test_a_process_stopped_within_a_sample_does_not_believe_it(reference: Reference) -> None:
+    """SIGSTOP between the answer and reading it looks like a two-minute trip; the other attempts are better."""
+    stops = iter([0, 120_000, 0])
+
+    async def ask() -> int:
+        answer = reference.now_ms
+        reference.monotonic_ms += next(stops, 0)
+        return answer
+
+    clock = SampledClock(ask, monotonic=reference.monotonic)
+    await clock.sample()
+    assert clock.now_ms() == reference.now_ms
+
+
+@given(st.lists(st.tuples(st.integers(-100_000, 100_000), st.integers(0, 10_000)), max_size=30))
+async def test_it_never_goes_back_whatever_the_reference_does(steps: list[tuple[int, int]]) -> None:
+    reference = Reference()
+    clock = SampledClock(reference.ask, monotonic=reference.monotonic)
+    await clock.sample()
+    seen = [clock.now_ms()]
+    for jump_ms, passed_ms in steps:
+        reference.ahead_ms += jump_ms
+        reference.monotonic_ms += passed_ms
+        seen.append(clock.now_ms())
+        await clock.sample()
+        seen.append(clock.now_ms())
+    assert seen == sorted(seen)
+
+
+async def test_a_reference_that_stepped_back_is_waited_for_and_then_followed(
+    reference: Reference, clock: SampledClock
+) -> None:
+    await clock.sample()
+    before_ms = clock.now_ms()
+    reference.ahead_ms -= 5_000
+    await clock.sample()
+    assert clock.now_ms() == before_ms
+    reference.monotonic_ms += 6_000
+    assert clock.now_ms() == reference.now_ms
+
+
+async def test_a_reference_that_is_away_leaves_the_last_offset(reference: Reference) -> None:
+    async def away() -> int:
+        raise ConnectionError
+
+    clock = SampledClock(reference.ask, monotonic=reference.monotonic)
+    await clock.sample()
+    clock._reference = away
+    with pytest.raises(ConnectionError):
+        await clock.sample()
+    reference.monotonic_ms += 100
+    assert clock.now_ms() == reference.now_ms
+
+
+def test_it_refuses_to_guess_before_the_first_sample(clock: SampledClock) -> None:
+    with pytest.raises(RuntimeError, match="sample"):
+        clock.now_ms()
+
+
+def test_of_observed_answers_the_least_late_one_counts(reference: Reference, clock: SampledClock) -> None:
+    clock.observe(reference.now_ms - 300)
+    assert clock.now_ms() == reference.now_ms - 300
+    clock.observe(reference.now_ms - 10)
+    clock.observe(reference.now_ms - 200)
+    assert clock.now_ms() == reference.now_ms - 10
+
+
+def test_an_observation_is_replaced_after_a_minute_of_drift(reference: Reference, clock: SampledClock) -> None:
+    clock.observe(reference.now_ms)
+    reference.ahead_ms -= 3
+    reference.monotonic_ms += 61_000
+    clock.observe(reference.now_ms)
+    assert clock.now_ms() == reference.now_ms
+
+
+def test_the_system_clock_stands_still_when_it_is_set_back() -> None:
+    readings = iter([5_000, 3_000, 6_000])
+    clock = SystemClock(lambda: next(readings))
+    assert [clock.now_ms() for _ in range(3)] == [5_000, 5_000, 6_000]

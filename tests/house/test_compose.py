@@ -1,0 +1,43 @@
+"""From settings to parts: what must agree agrees, and a service that cannot start says why."""
+
+import pytest
+
+from paceline import compose
+from paceline.domain.errors import ConfigError
+from paceline.orchestrator import main as orchestrator
+from paceline.settings import Settings
+
+
+@pytest.mark.parametrize("policy", ["default", "distribution", "demo"])
+def test_the_scripts_score_a_phone_as_early_as_the_policy_hands_over(policy: str) -> None:
+    parts = compose.build(Settings(policy=policy))
+    source = parts.store.pacers._caller._scripts["settle_task"].source
+    assert f"lead_ms = {parts.rules.lead_ms}," in source
+
+
+def test_the_rules_are_those_of_the_settings() -> None:
+    rules = compose.rules_of(Settings(burst_limit=7, burst_cooldown_ms=1_000, liveness_ms=5_000))
+    assert (rules.pace_defaults.burst_limit, rules.pace_defaults.burst_cooldown_ms, rules.liveness_ms) == (
+        7,
+        1_000,
+        5_000,
+    )
+
+
+async def test_a_redis_that_never_comes_ends_the_start_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounded, and the message names the setting."""
+    monkeypatch.setattr(compose, "REDIS_PATIENCE_MS", -1)
+    parts = compose.build(Settings(redis_url="unix:///nowhere/redis.sock"))
+    with pytest.raises(ConfigError, match="REDIS_URL"):
+        await compose.wait_for_redis(parts)
+    await parts.link.close()
+
+
+def test_the_orchestrator_does_not_start_without_a_webhook_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WEBHOOK_SECRET", raising=False)
+    with pytest.raises(SystemExit) as stop:
+        orchestrator.main()
+    assert stop.value.code == 2
+    assert "WEBHOOK_SECRET" in capsys.readouterr().err

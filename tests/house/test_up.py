@@ -1,0 +1,255 @@
+"""`paceline up` with stand-ins for the services: ready, restart, stop, come back; and what it refuses."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from paceline.kits.secrets import derive
+from paceline.launcher.data import DataDirectory
+from paceline.launcher.errors import LauncherError, UsageError
+from paceline.launcher.preflight import UpOptions
+from paceline.launcher.services import Processes
+from paceline.launcher.up import Platform
+from paceline.settings import UpSettings, load
+
+from .support import alive, pid_in, until, until_sync
+
+STANDIN = Path(__file__).with_name("standin.py")
+
+# `up` as the command line runs it, with the one change that its children are stand-ins.
+UP = f"""
+import sys
+from paceline.launcher import services
+services._python = lambda package, name: [sys.executable, {str(STANDIN)!r}, package, name]
+from paceline import cli
+cli.main()
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture(autouse=True)
+def environment(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("API_KEY", "WEBHOOK_SECRET", "REDIS_URL", "HOST", "PORT", "PACELINE_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    gateway, orchestrator, dispatcher = free_ports(3)
+    monkeypatch.setenv("PACELINE_DATA", str(data))
+    monkeypatch.setenv("GATEWAY_PORT", str(gateway))
+    monkeypatch.setenv("ORCHESTRATOR_PORT", str(orchestrator))
+    monkeypatch.setenv("DISPATCHER_PORT", str(dispatcher))
+
+
+@contextlib.contextmanager
+def running_up(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", UP, *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ready_facts(process: subprocess.Popen[str]) -> dict[str, str]:
+    assert process.stdout is not None
+    word, *facts = shlex.split(process.stdout.readline())
+    assert word == "ready"
+    return dict(fact.split("=", 1) for fact in facts)
+
+
+def pids(data: Path) -> dict[str, int]:
+    # A file may vanish between the listing and the reading: then that child is between two lives.
+    return {path.stem: pid for path in (data / "run").glob("*.pid") if (pid := pid_in(path)) is not None}
+
+
+def make_fail(data: Path, name: str) -> None:
+    data.mkdir(exist_ok=True)
+    (data / f"fail-{name}").write_text("1")
+
+
+@pytest.fixture
+async def platform(data: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Platform]:
+    monkeypatch.setattr("paceline.launcher.services._python", lambda *a: [sys.executable, str(STANDIN), *a])
+    async with Platform(UpOptions(sessions=1), say=lambda message: None) as running:
+        await running.start()
+        yield running
+
+
+def test_one_ready_line_all_pid_files_and_a_clean_stop(data: Path) -> None:
+    with running_up("up", "--sessions", "2", "--dispatchers", "2") as up:
+        facts = ready_facts(up)
+        assert facts["gateway"] == f"http://127.0.0.1:{os.environ['GATEWAY_PORT']}"
+        assert facts["dispatcher-2"] == f"http://127.0.0.1:{int(os.environ['DISPATCHER_PORT']) + 1}"
+        assert (facts["sessions"], facts["data"]) == ("2", str(data))
+        started = pids(data)
+        services = {"redis", "gateway", "dispatcher", "dispatcher-2", "orchestrator", "worker-sim-1", "worker-sim-2"}
+        assert started.keys() == services
+        up.send_signal(signal.SIGTERM)
+        rest, _ = up.communicate(timeout=30)
+        assert (up.returncode, rest) == (0, "")
+        assert [name for name, pid in started.items() if alive(pid)] == []
+        assert pids(data) == {}
+
+
+def test_started_again_it_keeps_its_key_and_its_numbers(data: Path) -> None:
+    for sessions in ("1", "0"):
+        with running_up("up", "--sessions", sessions) as up:
+            key_file = Path(ready_facts(up)["key-file"])
+            key = key_file.read_text()
+            assert key_file.stat().st_mode & 0o777 == 0o600
+            until_sync(lambda: pid_in(data / "run" / "worker-sim-1.pid"))
+            up.send_signal(signal.SIGINT)
+            assert up.wait(30) == 0
+    assert key == (data / "api-key").read_text()
+    assert len(json.loads((data / "standin-sessions.json").read_text())) == 1
+
+
+def test_killed_without_mercy_it_leaves_nothing_and_starts_again(data: Path) -> None:
+    with running_up("up", "--sessions", "1") as up:
+        ready_facts(up)
+        left = pids(data)
+        up.kill()
+        up.wait()
+        until_sync(lambda: not any(alive(pid) for pid in left.values()))
+    with running_up("up", "--sessions", "1") as up:
+        assert ready_facts(up)["sessions"] == "1"
+
+
+async def test_whatever_dies_comes_back(platform: Platform, data: Path) -> None:
+    before = pids(data)
+    for pid in before.values():
+        os.kill(pid, signal.SIGKILL)
+    await until(lambda: (now := pids(data)).keys() == before.keys() and not set(now.values()) & set(before.values()))
+
+
+async def test_a_worker_knows_its_own_secret_and_no_other(platform: Platform, data: Path) -> None:
+    seen = json.loads((data / "sim-1.env").read_text())
+    assert seen == {
+        "API_KEY": None,
+        "REDIS_URL": None,
+        "WEBHOOK_SECRET": derive((data / "webhook-secret").read_text().strip(), "sim-1"),
+        "PHONE": "447700900001",
+        "DRIVER": "simulated",
+    }
+
+
+def test_keys_in_the_environment_are_not_passed_on_to_workers(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("API_KEY", "REDIS_URL", "WEBHOOK_SECRET"):
+        monkeypatch.setenv(name, f"redis://canary-{name}")
+    settings = load(UpSettings)
+    processes = Processes(settings, DataDirectory(data), redis_url=settings.redis_url, policy="demo")
+    worker = processes.worker("sim-1", "447700900001", "simulated")
+    gateway = next(service.spec for service in processes.services(1) if service.spec.name == "gateway")
+    assert [value for value in worker.env.values() if "canary" in value] == []
+    assert gateway.env["API_KEY"] == "redis://canary-API_KEY"
+
+
+async def test_workers_follow_the_registry(platform: Platform, data: Path) -> None:
+    registry = data / "standin-sessions.json"
+    wanted = json.loads(registry.read_text())
+    other = {"sessionId": "other", "phone": "447700900500", "driver": "simulated", "desired": "running"}
+    foreign = {**other, "sessionId": "foreign", "driver": "baileys"}
+    unsafe = {**other, "sessionId": "../escape"}
+    wanted["sim-1"]["desired"] = "stopped"
+    registry.write_text(json.dumps({**wanted, "other": other, "foreign": foreign, "unsafe": unsafe}))
+    workers = {"worker-other"}
+    await until(lambda: {name for name in pids(data) if name.startswith("worker")} == workers)
+
+
+async def test_a_child_that_keeps_dying_is_given_up_with_the_end_of_its_log(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paceline.launcher.services._python", lambda *a: [sys.executable, str(STANDIN), *a])
+    make_fail(data, "gateway")
+    with pytest.raises(LauncherError, match="the canary died"):
+        async with Platform(UpOptions(), say=lambda message: None) as platform:
+            await platform.start()
+    assert pids(data) == {}
+
+
+async def test_a_number_whose_worker_keeps_dying_is_given_up_too(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paceline.launcher.services._python", lambda *a: [sys.executable, str(STANDIN), *a])
+    make_fail(data, "sim-1")
+    with pytest.raises(LauncherError, match=r"worker-sim-1 keeps dying[\s\S]*the canary died"):
+        async with Platform(UpOptions(sessions=1), say=lambda message: None) as platform:
+            await platform.start()
+    assert pids(data) == {}
+
+
+async def test_a_second_one_on_the_same_data_is_refused(data: Path) -> None:
+    async with Platform(UpOptions(), say=lambda message: None):
+        with pytest.raises(LauncherError, match=f"pid {os.getpid()}"):
+            async with Platform(UpOptions(), say=lambda message: None):
+                pass
+
+
+async def test_a_port_in_use_is_named_with_its_variable_and_nothing_is_started(data: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", int(os.environ["DISPATCHER_PORT"])))
+        taken.listen()
+        with pytest.raises(LauncherError, match=rf"{os.environ['DISPATCHER_PORT']}.*DISPATCHER_PORT"):
+            async with Platform(UpOptions(), say=lambda message: None) as platform:
+                await platform.start()
+    assert not (data / "log" / "redis.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        pytest.param(UpOptions(driver="pigeon"), "pigeon", id="driver"),
+        pytest.param(UpOptions(policy="reckless"), "reckless", id="policy name"),
+        pytest.param(UpOptions(policy="./nowhere.toml"), "nowhere.toml", id="policy file"),
+        pytest.param(UpOptions(sessions=1_000), "999", id="sessions"),
+        pytest.param(UpOptions(dispatchers=0), "--dispatchers", id="dispatchers"),
+    ],
+)
+def test_what_does_not_exist_is_refused_before_anything_is_made(options: UpOptions, names: str, data: Path) -> None:
+    async def enter() -> None:
+        async with Platform(options):
+            pass
+
+    with pytest.raises(UsageError, match=names):
+        asyncio.run(enter())
+    assert not data.exists()
+
+
+@pytest.mark.parametrize(("state", "exit_code"), [("DONE", 0), ("DONE_WITH_ERRORS", 1)])
+def test_the_demo_without_a_terminal_prints_lines_and_ends_with_the_job(
+    monkeypatch: pytest.MonkeyPatch, state: str, exit_code: int
+) -> None:
+    monkeypatch.setenv("STANDIN_JOB_STATE", state)
+    with running_up("demo", "--exit") as demo:
+        output, _ = demo.communicate(timeout=60)
+    assert demo.returncode == exit_code
+    assert "200 contacts accepted" in output
+    assert "sent 200/200, delivered 7, read 3, failed 0" in output
+    assert "sim-3.jsonl" in output
+    assert "curl -X POST" in output
+    assert "\x1b" not in output
+
+
+async def test_the_logs_and_the_ready_line_hold_no_key(platform: Platform, data: Path) -> None:
+    written = platform.ready_line() + "".join(path.read_text() for path in (data / "log").glob("*.log"))
+    kept = [(data / name).read_text().strip() for name in ("api-key", "webhook-secret")]
+    assert [secret for secret in kept if secret in written] == []

@@ -1,0 +1,120 @@
+"""What holds after every step, whatever came before it, read from one snapshot of Redis."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from paceline.domain import states
+from paceline.domain.jobs import Job
+from paceline.store import keys
+
+from .stage import Stage
+
+WORK = ("queue:", "session:outbox", "outbox:", "dispatch:", "gateway:", "jobs:active", "pacer:", "phone", "suppress")
+"""Keys that hold waiting work, or what limits it, begin like this."""
+QUEUES = (keys.queue, keys.queue_p2, keys.queue_p3)
+WHERE = {
+    "q": {"cursor"}, "r": {"queue"}, "s": {"scheduled"}, "p": {"parked"}, "t": {"queue", "retry"}, "h": {"outbox"},
+    "c": {"processing"}, "u": {"processing"},
+}  # fmt: skip
+"""Where a task in that state lies, and nowhere else."""
+
+
+class Snapshot:
+    """All keys at one moment, and the questions the checks ask of them."""
+
+    def __init__(self, stage: Stage, jobs: list[Job], sessions: dict[str, str]) -> None:
+        """`sessions` maps each session to its phone."""
+        self.dump = stage.dump()
+        self.jobs = jobs
+        self.sessions = sessions
+        self.phones = sorted(set(sessions.values()))
+        self.bytes_of = {job.task_id(i): byte for job in jobs for i, byte in enumerate(self.get(keys.job_states(job.job_id)))}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.dump[key][0] if key in self.dump else default
+
+    def tasks(self, key: str, step: int = 1) -> list[str]:
+        """The tasks that a list (or with step 2 a ZSET) of entries names."""
+        return [msgspec.json.decode(entry)["task"] for entry in self.get(key, [])[::step]]
+
+    def places(self) -> dict[str, list[str]]:
+        """Where each task is found."""
+        found: dict[str, list[str]] = {task: [] for task in self.bytes_of}
+        for job in self.jobs:
+            for index in range(int(self.get(keys.job_run(job.job_id))["cursor"]), job.total):
+                found[job.task_id(index)].append("cursor")
+        named = [(queue(phone), 1, "queue") for queue in QUEUES for phone in self.phones]
+        named += [(keys.parked(phone), 2, "parked") for phone in self.phones]
+        named += [(keys.scheduled(), 2, "scheduled"), (keys.task_retry(), 2, "retry")]
+        for key, step, place in named:
+            for task in self.tasks(key, step):
+                found[task].append(place)
+        for session in self.sessions:
+            for key, place in ((keys.outbox(session), "outbox"), (keys.processing(session), "processing")):
+                for task in self.get(key, []):
+                    found[task].append(place)
+        return found
+
+
+def check(seen: Snapshot, cap: int) -> None:
+    for job in seen.jobs:
+        _counters_add_up(seen, job)
+    places = seen.places()
+    for task, byte in seen.bytes_of.items():
+        if byte not in states.TERMINAL:
+            assert len(places[task]) == 1, (task, byte, places[task])
+            assert places[task][0] in WHERE[byte], (task, byte, places[task])
+    for phone in seen.phones:
+        pacer = seen.get(keys.pacer(phone), {})
+        assert 0 <= int(pacer.get("capUsed", 0)) <= cap
+        _one_unsettled(seen, phone, pacer)
+        _in_order_and_not_forgotten(seen, phone, pacer)
+    _nothing_that_waits_has_a_ttl(seen)
+
+
+def _counters_add_up(seen: Snapshot, job: Job) -> None:
+    bytes_ = seen.get(keys.job_states(job.job_id))
+    counts = states.progress(bytes_.encode())
+    assert counts.pop("total") == sum(counts.values()) == job.total
+    open_ = sum(byte not in states.TERMINAL for byte in bytes_)
+    expected = {"open": open_, "sent": sum(byte in states.WENT_OUT for byte in bytes_), "failed": bytes_.count("F")}
+    assert {name: int(seen.get(f"job:stats:{job.job_id}:{name}")) for name in expected} == expected, bytes_
+    events = [msgspec.json.decode(line) for line in seen.get(keys.job_events(), [])]
+    done = [event for event in events if event["event"] == "JOB_DONE" and event["jobId"] == job.job_id]
+    assert len(done) == (keys.job_done_emitted(job.job_id) in seen.dump) == (open_ == 0)
+
+
+def _one_unsettled(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
+    busy = [t for t, byte in seen.bytes_of.items() if byte in "hc" and seen.get(keys.message(t))["phone"] == phone]
+    assert len(busy) <= 1
+    if busy:
+        assert pacer["unsettled"] == busy[0]
+    elif "unsettled" in pacer:
+        # Canceled in the outbox: it holds the phone until it is cleared, and its deadline sees to that.
+        assert seen.bytes_of[pacer["unsettled"]] in states.TERMINAL
+        assert pacer["unsettled"] in seen.get(keys.deadlines(), [])
+    for session in seen.sessions:
+        held = seen.get(keys.outbox(session), []) + seen.get(keys.processing(session), [])
+        assert all(count == 1 for count in Counter(held).values())
+
+
+def _in_order_and_not_forgotten(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
+    waiting = len(seen.get(keys.parked(phone), []))
+    for queue in QUEUES:
+        numbers = [msgspec.json.decode(entry)["seq"] for entry in seen.get(queue(phone), [])]
+        assert numbers == sorted(numbers, reverse=True), "first come, first served"
+        waiting += len(numbers)
+    if waiting and "unsettled" not in pacer:
+        assert phone in seen.get(keys.due(), []), "work that nobody will look at"
+    sends = [int(at) for at in pacer.get("sends", "").split(",") if at]
+    assert sends == sorted(sends)
+
+
+def _nothing_that_waits_has_a_ttl(seen: Snapshot) -> None:
+    for key, (_, ttl) in seen.dump.items():
+        if ttl:
+            assert not key.startswith(WORK), key
+            if key.startswith("message:"):
+                assert seen.bytes_of[key.removeprefix("message:")] in states.TERMINAL

@@ -1,0 +1,197 @@
+"""stage_chunk, accept_job, accept_send: what is accepted is whole, once, and has no TTL."""
+
+import msgspec
+import pytest
+
+from paceline.domain.jobs import Contact, encode_contact
+from paceline.store import keys
+from paceline.store.jobs import Idem
+from paceline.store.scripts import CHUNK
+
+from .stage import PHONE, T0, Stage, recipient, value_of
+
+CONTACTS = [Contact(recipient(i)) for i in range(2 * CHUNK + 1)]
+
+
+def test_staged_contacts_are_freed_if_the_job_never_comes(stage: Stage) -> None:
+    assert value_of(stage.store.jobs.stage("J", CONTACTS)) == 3
+    assert stage.with_ttl() == {keys.job_contacts("J", chunk) for chunk in range(3)}
+
+
+def test_an_accepted_job_is_whole_and_has_no_ttl(stage: Stage) -> None:
+    job = stage.accept(len(CONTACTS))
+    assert stage.with_ttl() == set()
+    assert stage.states(job) == "q" * job.total
+    assert stage.stats(job) == {"total": job.total, "open": job.total, "sent": 0, "failed": 0}
+    assert stage.redis.lrange(keys.gateway_jobs(), 0, -1) == [job.job_id]
+    assert stage.events("JOB_ACCEPTED", job)[0]["total"] == job.total
+    assert value_of(stage.store.jobs.get(job.job_id)) == job
+    assert value_of(stage.store.jobs.contacts(job.job_id, CHUNK - 1, 10)) == CONTACTS[CHUNK - 1 : CHUNK]
+
+
+@pytest.mark.parametrize("priority", [2, 3])
+def test_higher_priorities_go_to_the_priority_list(stage: Stage, priority: int) -> None:
+    job = stage.accept(1, priority=priority)
+    assert stage.redis.lrange(keys.priority_jobs(), 0, -1) == [job.job_id]
+    assert stage.redis.llen(keys.gateway_jobs()) == 0
+
+
+def test_accepting_twice_changes_nothing(stage: Stage) -> None:
+    job = stage.accept(3)
+    before = stage.dump()
+    assert value_of(stage.store.jobs.accept(job, 1, now_ms=stage.now)) == "EXISTS"
+    assert stage.dump() == before
+
+
+def test_staging_again_after_the_commit_does_not_touch_the_job(stage: Stage) -> None:
+    """A gateway that was cut off and goes on late would put a TTL on the contacts of a job its successor committed."""
+    job = stage.accept(3)
+    before = stage.dump()
+    value_of(stage.store.jobs.stage(job.job_id, CONTACTS[:3]))
+    assert stage.dump() == before
+
+
+def test_a_job_whose_chunk_is_gone_is_not_accepted(stage: Stage) -> None:
+    job = stage.new_job(len(CONTACTS))
+    value_of(stage.store.jobs.stage(job.job_id, CONTACTS))
+    stage.redis.delete(keys.job_contacts(job.job_id, 1))
+    before = stage.dump()
+    assert value_of(stage.store.jobs.accept(job, 3, now_ms=stage.now)) == "INCOMPLETE"
+    assert stage.dump() == before
+
+
+def test_contacts_with_fields_come_back_as_they_were(stage: Stage) -> None:
+    contact = Contact("972541234567", vars={"name": "דנה"}, client_ref="7", timezone="Asia/Jerusalem")
+    value_of(stage.store.jobs.stage("J", [contact, CONTACTS[0]]))
+    assert value_of(stage.store.jobs.contacts("J", 0, 10)) == [contact, CONTACTS[0]]
+
+
+class TestSingleSend:
+    def test_goes_straight_into_the_queue(self, stage: Stage) -> None:
+        job, answer = stage.send()
+        assert (answer.code, answer.position) == ("OK", 0)
+        assert stage.queue() == [job.task_id(0)]
+        assert stage.due_at() == stage.now
+        assert stage.states(job) == "r"
+        assert stage.run(job)["state"] == "ROUTED"
+        assert stage.redis.smembers(keys.singles(PHONE)) == {job.task_id(0)}
+        assert stage.with_ttl() == {keys.sticky("972540000001")}
+
+    def test_says_how_many_go_before_it(self, stage: Stage) -> None:
+        for priority, position in [(1, 0), (1, 1), (3, 0), (2, 1), (1, 4)]:
+            assert stage.send(priority=priority)[1].position == position
+
+    def test_waits_for_its_time(self, stage: Stage) -> None:
+        job, answer = stage.send(send_at=T0 + 1)
+        assert (answer.code, stage.states(job), stage.queue()) == ("OK", "s", [])
+        ((member, score),) = stage.redis.zrange(keys.scheduled(), 0, -1, withscores=True)
+        assert (msgspec.json.decode(member)["task"], score) == (job.task_id(0), T0 + 1)
+
+    def test_a_time_that_has_come_is_now(self, stage: Stage) -> None:
+        job, _ = stage.send(send_at=T0)
+        assert stage.states(job) == "r"
+
+    def test_twice_is_once(self, stage: Stage) -> None:
+        job, _ = stage.send()
+        before = stage.dump()
+        again = stage.store.jobs.accept_send(job, Contact("972540000001"), PHONE, now_ms=stage.now)
+        assert value_of(again).code == "EXISTS"
+        assert stage.dump() == before
+
+    def test_a_phone_has_a_limit_of_them(self, stage: Stage) -> None:
+        stage.redis.sadd(keys.singles(PHONE), *range(999))
+        assert stage.send()[1].code == "OK"
+        before = stage.dump()
+        assert stage.send()[1].code == "QUEUE_FULL"
+        assert stage.dump() == before
+        assert stage.send(phone="972500000002")[1].code == "OK"
+
+    def test_an_ended_one_counts_no_more(self, stage: Stage) -> None:
+        stage.connect()
+        job, _ = stage.send()
+        stage.hand_off()
+        assert stage.redis.exists(keys.singles(PHONE)) == 0
+        stage.sent(job.task_id(0))
+        stage.adds_up(job)
+
+
+class TestIdempotency:
+    def begin(self, stage: Stage, body: str = "b", job: str = "J1") -> tuple[str, str, str]:
+        begun = value_of(stage.store.guards.begin("k", "i", body, job, now_ms=stage.now))
+        return begun.code, begun.job, begun.answer
+
+    def end(self, stage: Stage, job: str, answer: str | None) -> None:
+        value_of(stage.store.guards.end("k", "i", job, answer=answer))
+
+    def test_the_first_begins_and_others_wait(self, stage: Stage) -> None:
+        assert self.begin(stage) == ("NEW", "J1", "")
+        before = stage.dump()
+        assert self.begin(stage, job="J2") == ("IN_FLIGHT", "", "")
+        assert self.begin(stage, body="other") == ("OTHER_BODY", "", "")
+        assert stage.dump() == before
+        assert stage.with_ttl() == {keys.idempotency("k", "i")}
+
+    def test_a_repeat_gets_the_first_answer(self, stage: Stage) -> None:
+        self.begin(stage)
+        self.end(stage, "J1", "{}")
+        before = stage.dump()
+        self.end(stage, "J1", "{}")
+        self.end(stage, "J1", None)
+        assert self.begin(stage, job="J2") == ("DONE", "", "{}")
+        assert self.begin(stage, body="other") == ("OTHER_BODY", "", "")
+        assert stage.dump() == before
+
+    def test_a_refused_request_is_forgotten(self, stage: Stage) -> None:
+        self.begin(stage)
+        self.end(stage, "J1", None)
+        assert self.begin(stage, body="other", job="J2") == ("NEW", "J2", "")
+
+    def test_a_dead_holders_job_is_handed_on_once(self, stage: Stage) -> None:
+        self.begin(stage)
+        stage.now += 30_000
+        assert self.begin(stage, job="J2") == ("NEW", "J1", "")
+        assert self.begin(stage, job="J3") == ("IN_FLIGHT", "", "")
+
+    def test_somebody_elses_request_is_not_ended(self, stage: Stage) -> None:
+        self.begin(stage)
+        before = stage.dump()
+        assert stage.call("end_idempotent", key=keys.idempotency("k", "i"), job="J9", answer="{}") == {"code": "OTHER"}
+        assert stage.dump() == before
+
+    def test_after_a_day_the_key_is_free_whatever_redis_still_holds(self, stage: Stage) -> None:
+        self.begin(stage)
+        self.end(stage, "J1", "{}")
+        stage.now += 86_400_000
+        assert self.begin(stage, body="other", job="J2") == ("NEW", "J2", "")
+
+    @pytest.mark.parametrize("single", [False, True], ids=["job", "send"])
+    def test_accepting_writes_the_answer_in_the_same_step(self, stage: Stage, single: bool) -> None:
+        job = stage.new_job(1)
+        self.begin(stage, job=job.job_id)
+        idem = Idem(keys.idempotency("k", "i"), "{}")
+        if single:
+            value_of(stage.store.jobs.accept_send(job, CONTACTS[0], PHONE, now_ms=stage.now, idem=idem))
+        else:
+            value_of(stage.store.jobs.stage(job.job_id, CONTACTS[:1]))
+            value_of(stage.store.jobs.accept(job, 1, now_ms=stage.now, idem=idem))
+        assert self.begin(stage, job="J2") == ("DONE", "", "{}")
+
+    def test_a_key_that_was_freed_meanwhile_does_not_come_back_for_ever(self, stage: Stage) -> None:
+        job = stage.new_job(1)
+        value_of(stage.store.jobs.stage(job.job_id, CONTACTS[:1]))
+        idem = Idem(keys.idempotency("k", "i"), "{}")
+        value_of(stage.store.jobs.accept(job, 1, now_ms=stage.now, idem=idem))
+        assert stage.redis.exists(keys.idempotency("k", "i")) == 0
+
+
+def test_a_message_can_be_looked_at_from_the_first_moment(stage: Stage) -> None:
+    job = stage.accept(2)
+    view = value_of(stage.store.jobs.message(job.task_id(1)))
+    assert view is not None
+    assert (view.byte, view.contact.to, view.phone, view.known) == ("q", recipient(1), None, {})
+    assert value_of(stage.store.jobs.message(job.task_id(2))) is None
+    assert value_of(stage.store.jobs.message("nonsense")) is None
+    whole = value_of(stage.store.jobs.view(job.job_id))
+    assert whole is not None
+    assert whole.progress["queued"] == 2
+    assert encode_contact(view.contact) == recipient(1)

@@ -1,0 +1,176 @@
+"""RedisLink: what it repeats, what it must not, and what a caller is told when Redis cannot serve."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.exceptions import ResponseError
+
+from paceline.domain.errors import Unavailable
+from paceline.store import keys
+from paceline.store.client import RedisLink
+from paceline.store.scripts import ScriptConfig, load
+from paceline.store.store import Store
+
+from .proxy import proxied
+from .servers import LiveServer, redis_binary, start_redis
+from .stage import PHONE, SESSION, Stage
+
+COUNT = load(ScriptConfig(), {"save_key.lua": ("call('HSET', K.api_keys(), a.id, a.record)", "call('INCR', 'n')")})["save_key"]
+"""A verb that is not idempotent, so that running twice would show."""
+
+
+@pytest.fixture
+async def link(server: LiveServer) -> AsyncIterator[RedisLink]:
+    link = RedisLink(server.url)
+    yield link
+    await link.close()
+
+
+async def test_the_whole_store_over_it(server: LiveServer, link: RedisLink) -> None:
+    """The same calls as everywhere in these tests, through the production client: types come back as they should."""
+    store, stage = Store(link), Stage(server.client)
+    stage.connect()
+    job = stage.routed(2)
+    due = await store.pacers.claim_due(now_ms=stage.now, lease_ms=5_000, limit=10)
+    assert due.phones[0].heads[0].task == job.task_id(0)
+    view = await store.jobs.view(job.job_id)
+    assert view is not None
+    assert (view.progress["queued"], view.run["state"]) == (2, "ROUTED")
+    message = await store.jobs.message(job.task_id(1))
+    assert message is not None
+    assert (message.phone, message.byte) == (PHONE, "r")
+    assert (await store.sessions.page("", 10))[0][0].session_id == SESSION
+    assert not await store.guards.memory_is_short()
+    assert await store.guards.suppressed(["1"]) == set()
+    assert len(await store.jobs.stickies(["1", "2"])) == 2
+    assert [event["event"] for event in await store.jobs.events(5)] == ["JOB_ACCEPTED"]
+    assert await store.outbox.waiting([SESSION]) == []
+
+
+async def test_time(link: RedisLink, server: LiveServer) -> None:
+    before = server.client.time()
+    at = await link.time_ms()
+    after = server.client.time()
+    assert before[0] * 1000 <= at <= after[0] * 1000 + 1000
+
+
+async def test_a_script_that_redis_forgot_is_sent_again_and_runs_once(link: RedisLink, server: LiveServer) -> None:
+    await link.run(COUNT, "{}")
+    server.client.script_flush()
+    await link.run(COUNT, "{}")
+    await link.run(COUNT, "{}")
+    assert server.client.get("n") == "3"
+
+
+async def test_a_lost_reply_is_not_repeated(server: LiveServer) -> None:
+    """redis-py's default client would run the script a second time."""
+    server.client.script_load(COUNT.source)
+    async with proxied(server.socket) as proxy:
+        link = RedisLink(f"redis://127.0.0.1:{proxy.port}")
+        await link.run(COUNT, "{}")
+        proxy.drop_reply_to = b"EVALSHA"
+        with pytest.raises(Unavailable):
+            await link.run(COUNT, "{}")
+        assert (server.client.get("n"), proxy.count(b"EVALSHA")) == ("2", 2)
+        proxy.drop_reply_to = b"GET"
+        with pytest.raises(Unavailable):
+            await link.read(("GET", "n"))
+        proxy.drop_reply_to = None
+        assert await link.read(("GET", "n")) == ["2"]
+        await link.close()
+
+
+async def test_a_dead_server_is_unavailable_and_comes_back(live_server: LiveServer) -> None:
+    with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
+        process, socket = start_redis(redis_binary(live_server.name), folder)
+        link = RedisLink(f"unix://{socket}")
+        await link.run(COUNT, "{}")
+        process.kill()
+        process.wait()
+        with pytest.raises(Unavailable):
+            await link.run(COUNT, "{}")
+        with pytest.raises(Unavailable):
+            await link.read(("GET", "n"))
+        process, _ = start_redis(redis_binary(live_server.name), folder)
+        try:
+            await link.run(COUNT, "{}")
+            assert await link.read(("GET", "n")) == ["1"]
+        finally:
+            await link.close()
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "LOADING Redis is loading the dataset in memory",
+        "MISCONF Errors writing to the AOF file: No space left on device",
+        "OOM command not allowed when used memory > 'maxmemory'.",
+        "ERR Error running script (call to f_1): @user_script:7: @user_script: 7: -OOM command not allowed",
+        "BUSY Redis is busy running a script.",
+        "READONLY You can't write against a read only replica.",
+    ],
+    ids=["loading", "disk", "memory", "memory-in-6.2", "busy", "replica"],
+)
+async def test_a_server_that_cannot_serve_now_is_unavailable(refusal: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(65_536):
+            writer.write(f"-{refusal}\r\n".encode())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listener:
+        link = RedisLink(f"redis://127.0.0.1:{listener.sockets[0].getsockname()[1]}?protocol=2&lib_name=&lib_version=")
+        with pytest.raises(Unavailable):
+            await link.run(COUNT, "{}")
+        await link.close()
+
+
+async def test_a_mistake_of_ours_is_not_called_unavailable(link: RedisLink) -> None:
+    with pytest.raises(ResponseError):
+        await link.run(COUNT, "no json")
+
+
+async def test_a_full_redis_is_unavailable(link: RedisLink, server: LiveServer) -> None:
+    server.client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(Unavailable):
+            await link.run(COUNT, "{}")
+    finally:
+        server.client.config_set("maxmemory", 0)
+
+
+async def test_more_calls_at_once_than_connections(link: RedisLink, server: LiveServer) -> None:
+    await asyncio.gather(*(link.run(COUNT, "{}") for _ in range(200)))
+    assert server.client.get("n") == "200"
+
+
+class TestWakes:
+    async def subscribed(self, server: LiveServer) -> None:
+        async with asyncio.timeout(30):
+            while not dict(server.client.pubsub_numsub(keys.WAKE_CHANNEL)).get(keys.WAKE_CHANNEL):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    async def test_every_wake_up_comes(self, link: RedisLink, server: LiveServer) -> None:
+        wakes = link.wakes()
+        first = asyncio.ensure_future(anext(wakes))
+        await self.subscribed(server)
+        stage = Stage(server.client)
+        stage.connect()
+        stage.routed(1)
+        stage.hand_off()
+        got = [await first]
+        while got[-1] != f"outbox:{SESSION}":
+            got.append(await anext(wakes))
+        assert {"jobs", "due"} <= set(got)
+        await wakes.aclose()  # type: ignore[attr-defined]
+
+    async def test_a_lost_connection_is_told(self, link: RedisLink, server: LiveServer) -> None:
+        wakes = link.wakes()
+        first = asyncio.ensure_future(anext(wakes))
+        await self.subscribed(server)
+        server.client.client_kill_filter(_type="pubsub")
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(first, 30)

@@ -1,0 +1,1 @@
+"""The worker, from the journal's bytes to the process."""
