@@ -221,6 +221,11 @@ class Stage:
     def pacer(self, phone: str = PHONE) -> dict[str, str]:
         return self.redis.hgetall(keys.pacer(phone))  # type: ignore[return-value]
 
+    def sends(self, phone: str = PHONE) -> list[tuple[int, int]]:
+        """Between which times each of the last messages was on the wire."""
+        spans = self.pacer(phone).get("sends", "").split(",")
+        return [(int(start), int(end)) for start, end in (span.split("-") for span in spans if span)]
+
     def due_at(self, phone: str = PHONE) -> float | None:
         return self.redis.zscore(keys.due(), phone)  # type: ignore[return-value]
 

@@ -16,7 +16,8 @@ TEMPLATE_LIMIT = 16 * TEXT_LIMIT
 REJECTED_SHOWN = 1_000
 SUPPRESSIONS_AT_ONCE = 10_000
 
-Text = Annotated[str, Meta(min_length=1, max_length=TEMPLATE_LIMIT)]
+_LIMIT = f"at most {TEXT_LIMIT:,} characters after variables"
+Text = Annotated[str, Meta(min_length=1, max_length=TEMPLATE_LIMIT, description=_LIMIT)]
 Short = Annotated[str, Meta(min_length=1, max_length=256)]
 Number = Annotated[str, Meta(max_length=64, examples=["+972 54-123-4567"])]
 Moment = Annotated[int | str, Meta(description="Unix milliseconds, or ISO 8601 with an offset")]
@@ -32,7 +33,8 @@ class _Out(msgspec.Struct, frozen=True, rename="camel"):
     """An answer."""
 
 
-class ContactIn(_In, frozen=True, kw_only=True):
+# Untracked by the collector: a hundred thousand of them come in one body, and none can be part of a cycle.
+class ContactIn(_In, frozen=True, kw_only=True, gc=False):
     to: str
     vars: Annotated[dict[str, Annotated[str, Meta(max_length=TEXT_LIMIT)]], Meta(max_length=64)] = {}
     client_ref: Short | None = None
@@ -41,7 +43,7 @@ class ContactIn(_In, frozen=True, kw_only=True):
 
 class JobRequest(_In, frozen=True, kw_only=True):
     contacts: Annotated[list[str | ContactIn], Meta(min_length=1, max_length=MAX_CONTACTS)]
-    text: Annotated[str, Meta(min_length=1, max_length=TEMPLATE_LIMIT, examples=["Hello {{name}}"])]
+    text: Annotated[Text, Meta(examples=["Hello {{name}}"])]
     mode: Literal["message", "image", "document"] = "message"
     media_ref: str | None = None
     media_url: str | None = None

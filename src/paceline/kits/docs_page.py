@@ -127,7 +127,10 @@ def _kind(document: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     kind = found.get("type", "any")
     if isinstance(kind, list):
         return " | ".join(kind)
-    return f"{_kind(document, found['items'])}[]" if kind == "array" and "items" in found else str(kind)
+    if kind != "array" or "items" not in found:
+        return str(kind)
+    item = _kind(document, found["items"])
+    return f"({item})[]" if " | " in item else f"{item}[]"
 
 
 def _options(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

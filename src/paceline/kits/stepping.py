@@ -4,6 +4,7 @@ The step itself is a plain coroutine with the time as its argument, which virtua
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import structlog
@@ -65,11 +66,11 @@ async def keep_stepping(
             due_ms = await step(clock.now_ms())
         except expected as error:
             if not away:
-                log.warning("the store is away; going on when it is back", reason=str(error))
+                log.warning("the store is away; going on when it is back", task=_task(), reason=str(error))
             away, due_ms = True, None
         else:
             if away:
-                log.info("the store is back")
+                log.info("the store is back", task=_task())
             away = False
         pause_ms = idle_ms if due_ms is None else min(idle_ms, due_ms - clock.now_ms())
         if away:
@@ -79,11 +80,15 @@ async def keep_stepping(
             await _wait(bell, pause_ms)
 
 
+def _task() -> str:
+    task = asyncio.current_task()
+    return task.get_name() if task else ""
+
+
 async def _wait(bell: asyncio.Event, ms: int) -> None:
-    if ms <= 0:
-        await asyncio.sleep(0)
-        return
-    try:
-        await asyncio.wait_for(bell.wait(), ms / 1000)
-    except TimeoutError:
-        return
+    # Others get their turn even if the bell rings without end.
+    await asyncio.sleep(0)
+    # Not `wait_for`: on Python 3.11 it swallows a cancellation that meets a ring, and the loop would never stop.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(0, ms) / 1000):
+            await bell.wait()

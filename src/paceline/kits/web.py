@@ -107,10 +107,13 @@ def create_service(
 ) -> "Service":
     """The application with everything around its routes. A route names its body as `opt={"body": SomeStruct}`."""
 
+    pages: list[str] = []
+
     @get("/docs", include_in_schema=False, media_type=MediaType.HTML)
     async def docs(request: AnyRequest) -> Response[str]:
-        page = docs_page.render(_openapi(request.app), error_codes)
-        return Response(page, headers={"Content-Security-Policy": docs_page.CONTENT_SECURITY_POLICY})
+        if not pages:
+            pages.append(docs_page.render(_openapi(request.app), error_codes))
+        return Response(pages[0], headers={"Content-Security-Policy": docs_page.CONTENT_SECURITY_POLICY})
 
     @get("/openapi.json", include_in_schema=False)
     async def openapi(request: AnyRequest) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def create_service(
             title=title,
             version=version,
             description=description,
+            use_handler_docstrings=True,
             # Litestar's own pages would answer in shapes of their own; ours are `/openapi.json` and `/docs`.
             render_plugins=[JsonRenderPlugin()],
             openapi_router=Router("/.openapi", route_handlers=[], include_in_schema=False, before_request=_hidden),

@@ -160,7 +160,7 @@ def _send(who: Sender, head: Head, live: list[str], send_after: int, *, rng: "Ra
         head=head,
         session_id=head.pinned or min(live),
         send_after_ms=send_after,
-        gap=pacing.draw_gap(who.pace, (*who.facts.sends, send_after), rng=rng),
+        gap=pacing.draw_gap(who.pace, (*who.facts.sends, send_after), (*who.starts, send_after), rng=rng),
         day=who.day,
         cap=who.level.daily_cap,
     )

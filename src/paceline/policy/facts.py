@@ -51,7 +51,9 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     quarantined: bool = False
     fleet_paused: bool = False
     unsettled: str | None = None
+    starts: tuple[int, ...] = ()
     sends: tuple[int, ...] = ()
+    """Between `starts[i]` and `sends[i]` the i-th of the last messages was on the wire."""
     gap_ms: int = 0
     gap_key: str = ""
     cap_day: str = ""
@@ -96,8 +98,12 @@ class Sender(msgspec.Struct, frozen=True):
         """The next slot, and the gap it rests on: the one drawn before if the rules are still the same."""
         gap = pacing.Gap(self.facts.gap_ms, self.facts.gap_key)
         if gap.key != self.pace.key:
-            gap = pacing.draw_gap(self.pace, self.facts.sends, rng=rng)
-        return pacing.next_slot(self.pace, self.facts.sends, gap.ms), gap
+            gap = pacing.draw_gap(self.pace, self.facts.sends, self.starts, rng=rng)
+        return pacing.next_slot(self.pace, self.facts.sends, gap.ms, self.starts), gap
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        return self.facts.starts or self.facts.sends
 
 
 def sender(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Sender:

@@ -73,32 +73,40 @@ def pace_for(level: Level, policy: Policy, defaults: PaceDefaults, *, rpm_overri
     )
 
 
-def draw_gap(pace: Pace, sends: Sequence[int], *, rng: "Random") -> Gap:
+def draw_gap(pace: Pace, sends: Sequence[int], starts: Sequence[int] | None = None, *, rng: "Random") -> Gap:
     """The rest after the last of `sends` (the one being handed over counted in)."""
     ms = rng.uniform(pace.min_ms, pace.max_ms) * rng.uniform(1 - pace.jitter, 1 + pace.jitter)
-    if _burst_is_full(pace, sends):
+    if _burst_is_full(pace, sends, starts):
         ms = max(ms, pace.burst_cooldown_ms + rng.uniform(*BURST_EXTRA_MS))
     return Gap(round(ms), pace.key)
 
 
-def next_slot(pace: Pace, sends: Sequence[int], gap_ms: int) -> int:
-    """The earliest time of the next send on the wire; 0 for a number that has never sent."""
+def next_slot(pace: Pace, sends: Sequence[int], gap_ms: int, starts: Sequence[int] | None = None) -> int:
+    """The earliest time of the next send on the wire; 0 for a number that has never sent.
+
+    `sends` are the latest moments the past messages can have been on the wire (when we heard of them), `starts` the earliest.
+    """
     if not sends:
         return 0
     slot = sends[-1] + gap_ms
     if len(sends) >= pace.rpm:
         # The window is closed at both ends, hence the extra millisecond.
         slot = max(slot, sends[-pace.rpm] + MINUTE_MS + 1)
-    if _burst_is_full(pace, sends):
+    if _burst_is_full(pace, sends, starts):
         slot = max(slot, sends[-1] + pace.burst_cooldown_ms + BURST_EXTRA_MS[0])
     return slot
 
 
-def burst_count(pace: Pace, sends: Sequence[int]) -> int:
-    """How many messages went out with no gap of at least the cooldown between them."""
+def burst_count(pace: Pace, sends: Sequence[int], starts: Sequence[int] | None = None) -> int:
+    """How many messages went out with no rest of at least the cooldown between them.
+
+    Only a certain rest counts: from when we heard of one message to the earliest moment of the next. A message whose
+    confirmation came late was no rest.
+    """
+    starts = sends if starts is None else starts
     count = min(1, len(sends))
-    for later, earlier in zip(reversed(sends), list(reversed(sends))[1:], strict=False):
-        if later - earlier >= pace.burst_cooldown_ms:
+    for index in range(len(sends) - 1, 0, -1):
+        if starts[index] - sends[index - 1] >= pace.burst_cooldown_ms:
             break
         count += 1
     return count
@@ -118,5 +126,5 @@ def _has_bursts(pace: Pace) -> bool:
     return pace.burst_limit > 0 and pace.burst_cooldown_ms > 0
 
 
-def _burst_is_full(pace: Pace, sends: Sequence[int]) -> bool:
-    return _has_bursts(pace) and burst_count(pace, sends) >= pace.burst_limit
+def _burst_is_full(pace: Pace, sends: Sequence[int], starts: Sequence[int] | None) -> bool:
+    return _has_bursts(pace) and burst_count(pace, sends, starts) >= pace.burst_limit

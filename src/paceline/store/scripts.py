@@ -5,6 +5,7 @@ head is what keeps one source of truth: key names come from `keys`, allowed move
 """
 
 import hashlib
+from functools import lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -36,7 +37,12 @@ class Script(msgspec.Struct, frozen=True):
 
 def load(config: ScriptConfig, mutate: dict[str, tuple[str, str]] | None = None) -> dict[str, Script]:
     """Every verb, ready to run. `mutate` replaces one text in one file: how the World plants a bug."""
-    mutate = mutate or {}
+    return _load(config, tuple(sorted((mutate or {}).items())))
+
+
+@lru_cache(maxsize=8)
+def _load(config: ScriptConfig, changes: tuple[tuple[str, tuple[str, str]], ...]) -> dict[str, Script]:
+    mutate = dict(changes)
     root = files("paceline.store") / "lua"
     library = "\n".join(
         _read(path.name, path.read_text(), mutate)

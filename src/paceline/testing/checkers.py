@@ -17,6 +17,7 @@ from paceline.store.jobs import JobView, MessageView
 from paceline.testing.scenario import JobPlan
 from paceline.testing.world import World
 from paceline.worker.drivers.ledger import LedgerLine
+from paceline.worker.drivers.whatsapp import receipts_of
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -194,7 +195,11 @@ JUDGES: list[tuple[str, Callable[[Evidence], Iterator[str]]]] = [
 
 
 def _may_be_honest_about_unknown(evidence: Evidence, task: str) -> bool:
-    """Failed as unknown is an honest end for a message that went out unseen; nothing else is."""
+    """Failed as unknown is an honest end for a message that went out unseen: no receipt of it ever came, or the worker that
+    could have understood one lost its memory. Nothing else is."""
+    scenario = evidence.world.scenario
+    if any(receipts_of(line, scenario.behaviour) for line in evidence.by_task[task]) and not scenario.lost_volumes:
+        return False
     code = evidence.messages[task].known.get("errorCode")
     return evidence.state(task) == "failed" and code in ("UNKNOWN_OUTCOME", "POISON")
 

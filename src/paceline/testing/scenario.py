@@ -1,6 +1,8 @@
 """What happens in one run of the World, drawn from its seed: the fleet, the jobs, what people press and what breaks."""
 
+from datetime import datetime
 from random import Random
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -8,17 +10,21 @@ from paceline.policy.trust import DAY_MS, Level, Policy
 from paceline.testing.sim import Faults
 from paceline.worker.drivers.config import Behaviour
 
-START_MS = 1_792_998_000_000
-"""2026-10-26 09:00 in London, the Monday after the clocks went back; hours later they differ between continents."""
 MINUTE_MS = 60_000
+HOUR_MS = 3_600_000
+MIDNIGHTS_MS = (1_792_886_400_000, 1_793_491_200_000, 1_806_105_600_000, 1_794_700_800_000)
+"""Midnight UTC of the days before the clocks change in Europe (October, March) and America (November), and of an ordinary
+Sunday."""
+COUNTRIES = ("9725", "9725", "9725", "8190", "1808")
+"""Israel, Japan, Hawaii: awake at different hours, and some never together with some numbers."""
 
-FAST = Policy(name="fast", levels=(Level("only", 30, (1_000, 2_000)),), typing_ms=(0, 500), burst_limit=0)
+FAST = Policy(name="fast", levels=(Level("only", 12, (1_000, 2_000)),), typing_ms=(0, 500), burst_limit=0)
 BURSTY = Policy(name="bursty", levels=(Level("only", 20, (2_000, 4_000)),), typing_ms=(200, 1_500))
 TIGHT = Policy(
     name="tight",
     levels=(
-        Level("cold", 6, (6_000, 9_000), max_age_days=3, daily_cap=4, hours=(9, 11)),
-        Level("hot", 10, (4_000, 6_000), daily_cap=7, hours=(8, 12)),
+        Level("cold", 6, (6_000, 9_000), max_age_days=3, daily_cap=8, hours=(9, 11)),
+        Level("hot", 10, (4_000, 6_000), daily_cap=14, hours=(8, 12)),
     ),
     recipient_hours=(9, 20),
     typing_ms=(500, 2_000),
@@ -50,29 +56,35 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """When somebody says stop."""
     cancels: list[tuple[int, int]]
     """When the n-th job is canceled."""
+    outage: tuple[int, int]
+    """From when and for how long the first number's worker stands still."""
     behaviour: Behaviour
     faults: Faults
     lease_ms: int
-    start_ms: int = START_MS
+    start_ms: int
     lost_volumes: bool = False
     """A worker that crashes may lose its journal with its volume."""
 
 
 def draw(seed: int) -> Scenario:
     rng = Random(seed)
-    policy = rng.choice([FAST, FAST, BURSTY, TIGHT])
+    policy = rng.choice([FAST, BURSTY, TIGHT, TIGHT])
     hold_only = rng.random() < 0.4
-    jobs = [_job(rng, hold_only) for _ in range(rng.randint(1, 3))]
+    phones = [_phone(rng, number) for number in range(rng.randint(1, 3))]
+    start_ms, outage = _start(rng, phones[0].timezone)
+    jobs = [_job(rng, hold_only, start_ms) for _ in range(rng.randint(1, 3))]
     everybody = [to for job in jobs for to in job.contacts]
     return Scenario(
         seed=seed,
         policy=policy,
-        phones=[_phone(rng, number) for number in range(rng.randint(1, 3))],
+        start_ms=start_ms,
+        phones=phones,
+        outage=outage,
         jobs=jobs,
-        suppressions=[(_soon(rng), rng.choice(everybody)) for _ in range(rng.choice([0, 0, 1, 2]))],
-        cancels=[(_soon(rng), rng.randrange(len(jobs)))] if rng.random() < 0.3 else [],
+        suppressions=[(_soon(rng, start_ms), rng.choice(everybody)) for _ in range(rng.choice([0, 0, 1, 2]))],
+        cancels=[(_soon(rng, start_ms), rng.randrange(len(jobs)))] if rng.random() < 0.3 else [],
         behaviour=_behaviour(rng, dedupe=not hold_only),
-        faults=_faults(rng),
+        faults=_faults(rng, start_ms),
         lease_ms=rng.choice([20_000, 120_000]),
         lost_volumes=rng.random() < 0.15,
     )
@@ -84,12 +96,27 @@ def _phone(rng: Random, number: int) -> PhonePlan:
     return PhonePlan(f"44770090{number:04d}", f"s{number}", age_ms, zone)
 
 
-def _job(rng: Random, hold_only: bool) -> JobPlan:
+def _start(rng: Random, zone: str) -> tuple[int, tuple[int, int]]:
+    """Any hour of a day worth looking at, with the worker away for minutes; or shortly before the first number closes, with its
+    worker away at that very moment."""
+    midnight = rng.choice(MIDNIGHTS_MS)
+    if rng.random() < 0.5:
+        start = midnight + rng.randrange(24 * HOUR_MS)
+        return start, (start + rng.randrange(5 * MINUTE_MS), rng.randrange(6 * MINUTE_MS))
+    local = datetime.fromtimestamp(midnight / 1000, ZoneInfo(zone)).replace(hour=rng.choice([11, 12]), minute=0)
+    closing = round(local.timestamp() * 1000)
+    start = closing - rng.randint(MINUTE_MS, 5 * MINUTE_MS)
+    return start, (closing - rng.randrange(20_000), rng.randrange(50_000))
+
+
+def _job(rng: Random, hold_only: bool, start_ms: int) -> JobPlan:
     single = rng.random() < 0.25
     first = rng.randrange(9_000)
-    contacts = [f"9725{first + number:08d}" for number in range(1 if single else rng.randint(2, 14))]
+    country = rng.choice(COUNTRIES)
+    digits = 12 if country == "9725" or country == "8190" else 11
+    contacts = [f"{country}{first + number:0{digits - 4}d}" for number in range(1 if single else rng.randint(2, 14))]
     return JobPlan(
-        at_ms=START_MS + rng.randint(0, 3 * MINUTE_MS),
+        at_ms=start_ms + rng.randint(0, 3 * MINUTE_MS),
         contacts=contacts,
         priority=rng.choice([1, 1, 1, 2, 3]),
         on_unknown="hold" if hold_only or rng.random() < 0.3 else "resend",
@@ -98,8 +125,8 @@ def _job(rng: Random, hold_only: bool) -> JobPlan:
     )
 
 
-def _soon(rng: Random) -> int:
-    return START_MS + rng.randint(0, 5 * MINUTE_MS)
+def _soon(rng: Random, start_ms: int) -> int:
+    return start_ms + rng.randint(0, 5 * MINUTE_MS)
 
 
 def _behaviour(rng: Random, *, dedupe: bool) -> Behaviour:
@@ -114,17 +141,18 @@ def _behaviour(rng: Random, *, dedupe: bool) -> Behaviour:
         disconnect_after=trouble,
         not_registered=trouble / 2,
         restricted=trouble / 4,
-        delivered_delay_ms=(300, 5_000),
+        delivered_ratio=rng.choice([1.0, 0.7]),
+        delivered_delay_ms=rng.choice([(300, 5_000), (300, 90_000)]),
         read_delay_ms=(2_000, 120_000),
     )
 
 
-def _faults(rng: Random) -> Faults:
+def _faults(rng: Random, start_ms: int) -> Faults:
     level = rng.choice([0.0, 0.002, 0.01, 0.03])
     return Faults(
         crash=level,
         lose_reply=level,
         refuse=level,
         freeze=level / 4,
-        until_ms=START_MS + rng.randint(2, 20) * MINUTE_MS,
+        until_ms=start_ms + rng.randint(2, 20) * MINUTE_MS,
     )

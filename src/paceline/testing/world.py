@@ -38,13 +38,16 @@ from paceline.worker.drivers.whatsapp import WhatsApp
 from paceline.worker.journal import MemoryDisk, MemoryJournal
 from paceline.worker.protocol import TypingWindow
 
-POLL_MS = 60_000
+POLL_MS = 600_000
 """The longest idle sleep of a loop: what a lost wake-up would cost."""
 LIVENESS_MS = 900_000
 UNKNOWN_GRACE_MS = 10_000
 QUIET_MS = 20 * DAY_MS
 """However slow a policy is, everything has ended by then."""
+AFTERWARDS_MS = 600_000
 MAX_STEPS = 400_000
+LOOK_EVERY_STEPS = 50
+"""Asking whether all has ended costs more than a step."""
 
 _OWNER = {
     "accepted-not-answered": "gateway",
@@ -71,6 +74,8 @@ class World:
         self._disks = {phone.session: MemoryDisk() for phone in scenario.phones}
         self._lives = 0
         self._client_done = False
+        self._looked_at_step = 0
+        self._direct = Store(_Direct(redis))
         redis.flush()
         self._build()
 
@@ -78,9 +83,11 @@ class World:
         """True when everything that was accepted has ended."""
         failpoint.set_hook(self._failpoint)
         try:
-            return self.sim.run(
-                self._everything_ended, deadline_ms=self.scenario.start_ms + QUIET_MS, max_steps=MAX_STEPS
-            )
+            deadline_ms = self.scenario.start_ms + QUIET_MS
+            ended = self.sim.run(self._everything_ended, deadline_ms=deadline_ms, max_steps=MAX_STEPS)
+            # Receipts come later, and what they prove corrects what was believed.
+            self.sim.run(lambda: False, deadline_ms=self.sim.now_ms + AFTERWARDS_MS, max_steps=MAX_STEPS)
+            return ended
         finally:
             failpoint.set_hook(None)
 
@@ -90,7 +97,7 @@ class World:
 
     def ask(self, question: Callable[[Store], Coroutine[Any, Any, Any]]) -> Any:
         """A question to the store from outside the World; nothing can go wrong with it."""
-        coroutine = question(Store(_Direct(self._redis)))
+        coroutine = question(self._direct)
         try:
             coroutine.send(None)
         except StopIteration as answer:
@@ -206,6 +213,7 @@ class World:
             deeds.append((job.at_ms, lambda job_id=job_id, job=job: self._submit(intake, job_id, job)))  # type: ignore[misc]
         for at_ms, to in self.scenario.suppressions:
             deeds.append((at_ms, lambda to=to: self._suppress(store, to)))  # type: ignore[misc]
+        deeds.append((self.scenario.outage[0], self._outage))
         for at_ms, index in self.scenario.cancels:
             deeds.append((at_ms, lambda job_id=ids[index]: self._cancel(store, job_id)))  # type: ignore[misc]
         return deeds
@@ -250,6 +258,10 @@ class World:
             await intake.job(request, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
         await Point(self.gateway)
 
+    async def _outage(self) -> None:
+        worker = next(p for p in self.sim.processes if p.name == f"worker-{self.scenario.phones[0].session}")
+        worker.frozen_until_ms = self.sim.now_ms + self.scenario.outage[1]
+
     async def _suppress(self, store: Store, to: str) -> None:
         await store.guards.suppress([Suppression(to, self.sim.now_ms)])
         self.suppressed_at.setdefault(to, self.sim.now_ms)
@@ -261,8 +273,9 @@ class World:
     # The end
 
     def _everything_ended(self) -> bool:
-        if not self._client_done:
+        if not self._client_done or self.sim.steps - self._looked_at_step < LOOK_EVERY_STEPS:
             return False
+        self._looked_at_step = self.sim.steps
         for job_id in self.jobs:
             view = self.ask(lambda store, job_id=job_id: store.jobs.view(job_id))  # type: ignore[misc]
             if view.run["state"] not in CLOSED_JOB_STATES or "closedAt" not in view.run:

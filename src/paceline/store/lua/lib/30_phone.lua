@@ -85,15 +85,16 @@ local function unpark(phone, now)
   put_back(phone, ready)
 end
 
--- A message counts as on the wire at `at`. A rolling minute of sends is kept, and never fewer than C.sends_kept.
-local function stamp_send(phone, at)
-  local key, times = K.pacer(phone), {}
-  for time in string.gmatch(call('HGET', key, 'sends') or '', '%d+') do times[#times + 1] = tonumber(time) end
-  times[#times + 1] = at
+-- A message was on the wire somewhere between `from` (it was claimed and its slot had come) and `at` (we heard of it), kept as
+-- "from-at". Gaps count from the later end; a rest before it is certain only up to the earlier one.
+-- A rolling minute of sends is kept, and never fewer than C.sends_kept.
+local function stamp_send(phone, from, at)
+  local key, sends = K.pacer(phone), {}
+  for send in string.gmatch(call('HGET', key, 'sends') or '', '[^,]+') do sends[#sends + 1] = send end
+  sends[#sends + 1] = string.format('%.0f-%.0f', from, at)
   local first = 1
-  while #times - first >= C.sends_kept and times[first] < at - 60000 do first = first + 1 end
-  for i = first, #times do times[i] = string.format('%.0f', times[i]) end
-  call('HSET', key, 'sends', table.concat(times, ',', first))
+  while #sends - first >= C.sends_kept and tonumber(string.match(sends[first], '%d+$')) < at - 60000 do first = first + 1 end
+  call('HSET', key, 'sends', table.concat(sends, ',', first))
 end
 
 -- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task.
@@ -115,7 +116,10 @@ local function free_phone(phone, task, now, on_wire)
   local pacer = K.pacer(phone)
   if call('HGET', pacer, 'unsettled') ~= task then return end
   call('HDEL', pacer, 'unsettled')
-  if on_wire then stamp_send(phone, now) end
+  if on_wire then
+    local known = call('HMGET', K.message(task), 'claimedAt', 'sendAfter')
+    stamp_send(phone, math.min(now, math.max(tonumber(known[1] or '0'), tonumber(known[2] or '0'))), now)
+  end
   score_again(phone, now)
 end
 
@@ -130,8 +134,10 @@ end
 -- What the policies read about a phone, without its queue.
 local function phone_facts(phone)
   local about, pace = hash(K.phone(phone)), hash(K.pacer(phone))
-  local sends, sessions, override = {}, {}, nil
-  for time in string.gmatch(pace.sends or '', '%d+') do sends[#sends + 1] = tonumber(time) end
+  local starts, sends, sessions, override = {}, {}, {}, nil
+  for from, at in string.gmatch(pace.sends or '', '(%d+)-(%d+)') do
+    starts[#starts + 1], sends[#sends + 1] = tonumber(from), tonumber(at)
+  end
   for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
     local known = call('HMGET', K.session(id), 'connection', 'lastSeen')
     sessions[#sessions + 1] = {id = id, connection = known[1] or 'STOPPED', lastSeenMs = tonumber(known[2] or '0')}
@@ -143,7 +149,7 @@ local function phone_facts(phone)
     createdAt = tonumber(about.createdAt), timezone = about.timezone, rpmOverride = override,
     cooldownUntil = tonumber(about.cooldownUntil or '0'), quarantined = about.quarantined == '1',
     fleetPaused = call('HGET', K.fleet(), 'paused') == '1', unsettled = pace.unsettled,
-    sends = list(sends), gapMs = tonumber(pace.gapMs or '0'), gapKey = pace.gapKey or '',
+    starts = list(starts), sends = list(sends), gapMs = tonumber(pace.gapMs or '0'), gapKey = pace.gapKey or '',
     capDay = pace.capDay or '', capUsed = tonumber(pace.capUsed or '0'), sessions = list(sessions),
   }
 end

