@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
+
 from lua.servers import IDS, LiveServer, redis_binary, start_redis
 
 

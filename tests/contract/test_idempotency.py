@@ -161,6 +161,20 @@ async def test_a_takeover_that_finds_the_job_answers_from_it(platform: Platform)
     assert again.content == (await post(platform, "/v1/jobs", body)).content
 
 
+@pytest.mark.parametrize(("path", "body"), BODIES)
+async def test_a_takeover_says_what_was_accepted_even_if_it_would_be_refused_now(
+    platform: Platform, path: str, body: dict[str, Any]
+) -> None:
+    """The person said stop after the job was accepted: the repeat must not tell the caller that nothing was."""
+    first = await post(platform, path, body)
+    await platform.gateway.post("/v1/suppressions", json={"to": FRIEND})
+    await platform.link.read(("HSET", "idempotency:bootstrap:k-1", "state", "begun"))
+    platform.clock.forward(IDEMPOTENCY_STALE_MS)
+    again = await post(platform, path, body)
+    assert again.status_code == first.status_code, again.text
+    assert await jobs(platform) == 1
+
+
 async def test_a_late_first_request_does_not_touch_what_its_successor_committed(platform: Platform) -> None:
     """A gateway that slept between staging and commit wakes up when the job is there: it finds it and adds nothing."""
     request = JobRequest(contacts=[FRIEND], text="hello")

@@ -30,7 +30,9 @@ class Snapshot:
         self.jobs = jobs
         self.sessions = sessions
         self.phones = sorted(set(sessions.values()))
-        self.bytes_of = {job.task_id(i): byte for job in jobs for i, byte in enumerate(self.get(keys.job_states(job.job_id)))}
+        self.bytes_of = {
+            job.task_id(i): byte for job in jobs for i, byte in enumerate(self.get(keys.job_states(job.job_id)))
+        }
 
     def get(self, key: str, default: Any = None) -> Any:
         return self.dump[key][0] if key in self.dump else default

@@ -39,7 +39,8 @@ def start_redis(binary: str | Path, folder: str, *options: str) -> tuple[subproc
             client.close()
             return process, socket
         except redis.RedisError:
-            assert process.poll() is None and time.monotonic() < deadline, f"{binary} does not start"
+            assert process.poll() is None, f"{binary} ended at once"
+            assert time.monotonic() < deadline, f"{binary} does not answer"
             time.sleep(0.01)
 
 

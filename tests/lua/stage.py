@@ -1,4 +1,4 @@
-"""A store on a live server, driven by hand: every call is one script, `now` is a number, and all keys can be compared."""
+"""A store on a live server, driven by hand: a call is one script, `now` is a number, all keys can be compared."""
 
 from collections import Counter
 from collections.abc import Coroutine
@@ -72,7 +72,7 @@ def value_of(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class Stage:
-    """One moment (`now`), one store, and the shortest way to each verb. Defaults are one phone with one connected session."""
+    """One moment (`now`), one store, and the shortest way to each verb. Defaults are one phone with one session."""
 
     def __init__(self, client: redis.Redis, mutate: dict[str, tuple[str, str]] | None = None) -> None:
         self.redis = client
@@ -253,7 +253,9 @@ class Stage:
 
     def dump(self, *, ignore: tuple[str, ...] = ()) -> dict[str, Any]:
         """Every key with its value and whether it has a TTL, but the named hash fields."""
-        return {key: (_without(value, ignore), ttl) for key, ttl, value in msgspec.json.decode(self.redis.eval(SNAPSHOT, 0))}
+        return {
+            key: (_without(value, ignore), ttl) for key, ttl, value in msgspec.json.decode(self.redis.eval(SNAPSHOT, 0))
+        }
 
     def with_ttl(self) -> set[str]:
         return {key for key, ttl, _ in msgspec.json.decode(self.redis.eval(SNAPSHOT, 0)) if ttl}

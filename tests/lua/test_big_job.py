@@ -1,4 +1,4 @@
-"""A job of 100,000 contacts: how long the longest single command takes, and what a waiting task costs. Prints, and asserts no times."""
+"""A job of 100,000 contacts: prints the longest single command and what a waiting task costs; asserts no times."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""claim_due and hand_off: a phone is looked at by one, handed one task at a time, and what changed meanwhile is refused."""
+"""claim_due and hand_off: one looks at a phone, one task at a time is handed over, what changed is refused."""
 
 import msgspec
 import pytest

@@ -32,7 +32,7 @@ def test_nothing_new_is_accepted(stage: Stage) -> None:
     for refused in (
         lambda: value_of(stage.store.jobs.stage("J", [Contact(recipient(2))])),
         lambda: value_of(stage.store.jobs.accept(job, 1, now_ms=T0)),
-        lambda: stage.send(),
+        stage.send,
     ):
         with pytest.raises(redis.RedisError, match="used memory"):
             refused()

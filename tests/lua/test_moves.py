@@ -58,7 +58,18 @@ def test_moves_that_are_in_the_table_happen_and_no_others(mover: Stage) -> None:
 @pytest.mark.parametrize("byte", NEXT)
 def test_a_verb_cannot_make_a_move_that_is_not_in_the_table(stage: Stage, byte: str) -> None:
     """Whatever state a task is in, no outcome of settling takes it where the table has no way."""
-    outcomes = ["sent", "delivered", "read", "retry", "failed", "returned", "parked", "expired", "suppressed", "unknown"]
+    outcomes = [
+        "sent",
+        "delivered",
+        "read",
+        "retry",
+        "failed",
+        "returned",
+        "parked",
+        "expired",
+        "suppressed",
+        "unknown",
+    ]
     facts = {"whatsappId": "x", "at": T0, "code": "c", "message": "m", "reason": "r", "untilMs": T0 + 1}
     for outcome in outcomes:
         _, task, _ = stage.claimed()

@@ -1,4 +1,4 @@
-"""hello, open_claim, claim_outbox, extend_lease, overdue: one worker holds a task, under the newest epoch and its own token."""
+"""hello, open_claim, claim_outbox, extend_lease, overdue: one worker holds a task, by newest epoch and token."""
 
 import pytest
 

@@ -10,7 +10,9 @@ from .stage import GAP, HOUR, PHONE, T0, Stage, recipient
 def park(stage: Stage, until: dict[int, int]) -> None:
     """Parks the heads with those numbers until those times."""
     (facts,) = stage.look()
-    steps = [Step("park", facts.heads[i].entry, facts.heads[i].task, Reason.RECIPIENT_HOURS, at) for i, at in until.items()]
+    steps = [
+        Step("park", facts.heads[i].entry, facts.heads[i].task, Reason.RECIPIENT_HOURS, at) for i, at in until.items()
+    ]
     assert stage.apply(facts, Wait(stage.now + 1, Reason.IN_TURN), *steps) == "OK"
 
 
@@ -153,7 +155,11 @@ class TestRelease:
         stage.cancel(job)
         stage.now = T0 + HOUR
         stage.release()
-        assert (stage.queue(), stage.redis.exists(keys.singles(PHONE)), stage.redis.zcard(keys.scheduled())) == ([], 0, 0)
+        assert (stage.queue(), stage.redis.exists(keys.singles(PHONE)), stage.redis.zcard(keys.scheduled())) == (
+            [],
+            0,
+            0,
+        )
 
     def test_a_retry_returns_to_the_head_at_its_time(self, stage: Stage) -> None:
         job, task, _ = stage.claimed()

@@ -17,7 +17,9 @@ from .proxy import proxied
 from .servers import LiveServer, redis_binary, start_redis
 from .stage import PHONE, SESSION, Stage
 
-COUNT = load(ScriptConfig(), {"save_key.lua": ("call('HSET', K.api_keys(), a.id, a.record)", "call('INCR', 'n')")})["save_key"]
+COUNT = load(ScriptConfig(), {"save_key.lua": ("call('HSET', K.api_keys(), a.id, a.record)", "call('INCR', 'n')")})[
+    "save_key"
+]
 """A verb that is not idempotent, so that running twice would show."""
 
 

@@ -14,7 +14,12 @@ class TestRegister:
         assert stage.register(timezone="Asia/Jerusalem", tags=["a"]) == "OK"
         view = value_of(stage.store.sessions.get(SESSION))
         assert view is not None
-        assert (view.phone, view.connection, view.authorisation, view.desired) == (PHONE, "STARTING", "UNLINKED", "running")
+        assert (view.phone, view.connection, view.authorisation, view.desired) == (
+            PHONE,
+            "STARTING",
+            "UNLINKED",
+            "running",
+        )
         assert (view.epoch, view.created_at, view.timezone, view.tags) == (0, T0, "Asia/Jerusalem", ["a"])
         assert value_of(stage.store.sessions.phone_of(SESSION)) == PHONE
         assert value_of(stage.store.sessions.phone_timezone(PHONE)) == "Asia/Jerusalem"

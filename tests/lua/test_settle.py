@@ -119,7 +119,11 @@ class TestRetry:
         facts = {"code": "SEND_FAILED", "message": "no", "onWire": True, "unitBack": True, "at": T0 + 60_000}
         assert settled_twice(stage, task, "retry", from_="cu", token=token, epoch=1, **facts).state == "t"
         message = stage.message(task)
-        assert (message["errorCode"], message["failures"], message["waitUntil"]) == ("SEND_FAILED", "1", str(T0 + 60_000))
+        assert (message["errorCode"], message["failures"], message["waitUntil"]) == (
+            "SEND_FAILED",
+            "1",
+            str(T0 + 60_000),
+        )
         assert stage.pacer()["sends"].endswith(f"-{T0}")
         assert (stage.pacer()["capUsed"], "unsettled" in stage.pacer()) == ("0", False)
         assert msgspec.json.decode(stage.redis.lindex(keys.incidents(), 0))["kind"] == "SEND_FAILED"

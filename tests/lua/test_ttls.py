@@ -37,7 +37,16 @@ def test_a_whole_day_of_everything(stage: Stage) -> None:
         task = stage.hand_off()
         stage.claim(task)
         stage.settle(
-            task, outcome, from_="c", at=T0 + HOUR, code="c", message="m", reason="r", whatsappId="x", statsDay="d", onWire=True
+            task,
+            outcome,
+            from_="c",
+            at=T0 + HOUR,
+            code="c",
+            message="m",
+            reason="r",
+            whatsappId="x",
+            statsDay="d",
+            onWire=True,
         )
     stage.now += GAP.ms
     (facts,) = stage.look()

@@ -1,4 +1,4 @@
-"""Everybody who calls the store, each step chosen at random: routers, dispatchers, orchestrators, workers, clients; late or twice."""
+"""Everybody who calls the store, each step chosen at random: routers, dispatchers, workers, clients; late or twice."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -113,7 +113,8 @@ class Walk:
         value_of(self.stage.store.jobs.route(job, turn.cursor, routed, now_ms=now))
 
     def end_job(self, rng: Random) -> None:
-        job = rng.choice(self.jobs)
+        held = [job for job in self.jobs if set(self.stage.states(job)) & {"c", "u"}]
+        job = rng.choice(held if held and rng.random() < 0.5 else self.jobs)
         before = self.stage.states(job)
         if rng.random() < 0.8:
             self.stage.cancel(job)
@@ -135,7 +136,7 @@ class Walk:
         self.looks += self.stage.look(1)
         if not self.looks:
             return
-        facts = self.looks[-1 - rng.choice([0, 0, 0, 0, 1, 2]) % len(self.looks)]
+        facts = self.looks[-1 - rng.choice([0] * 8 + [1, 2]) % len(self.looks)]
         if rng.random() < 0.1:
             return  # It dies here, or goes on later.
         skip = rng.choice(SKIPS)
@@ -154,7 +155,8 @@ class Walk:
 
     def work(self, rng: Random) -> None:
         """Opens an outbox, claims or is refused at the gate, and says something about what it got, or nothing yet."""
-        session = rng.choice(sorted(SESSIONS))
+        busy = [s for s in SESSIONS if self.stage.redis.exists(keys.outbox(s), keys.processing(s))]
+        session = rng.choice(busy or sorted(SESSIONS))
         epoch = self._epoch(session)
         opened = self.stage.open(epoch, session)
         for held in opened.pending:
@@ -191,7 +193,9 @@ class Walk:
         elif word == "failed":
             self._word_counts_for_its_claim(self.stage.fail(task, **about), token)
         elif word == "returned":
-            self._word_counts_for_its_claim(self.stage.settle(task, "returned", unitBack=True, reason="r", **about), token)
+            self._word_counts_for_its_claim(
+                self.stage.settle(task, "returned", unitBack=True, reason="r", **about), token
+            )
         elif word in ("retry", "pinned"):
             given = {"at": self.stage.now + 1_000, "pinned": word == "pinned", "unitBack": word != "pinned"}
             settled = self.stage.retry(task, **given, **about)
@@ -232,7 +236,8 @@ def _seeing(task: TaskRoute, phone: str | None) -> TaskRoute:
 
 
 WEIGHTS: dict[Callable[[Walk, Random], None], int] = {
-    Walk.dispatch: 14, Walk.work: 14, Walk.late_word: 5, Walk.route: 7, Walk.sweep: 2, Walk.release: 4, Walk.time_passes: 2,
-    Walk.accept: 3, Walk.send: 2, Walk.end_job: 1, Walk.worker_starts: 1, Walk.suppression: 1, Walk.a_day_passes: 1,
+    Walk.dispatch: 14, Walk.work: 14, Walk.late_word: 5, Walk.route: 7, Walk.sweep: 2, Walk.release: 4,
+    Walk.time_passes: 2, Walk.accept: 3, Walk.send: 2,
+    Walk.end_job: 1, Walk.worker_starts: 1, Walk.suppression: 1, Walk.a_day_passes: 1,
 }  # fmt: skip
 ACTIONS = list(WEIGHTS)

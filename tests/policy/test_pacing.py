@@ -261,3 +261,13 @@ def test_effective_rpm_is_what_a_number_does(policy, level, override):
         sends.append(next_slot(pace, kept, draw_gap(pace, kept, rng=rng).ms))
     real = (len(sends) - 1) * MINUTE / (sends[-1] - sends[0])
     assert effective_rpm(pace) == pytest.approx(real, rel=0.1)
+
+
+def test_a_late_confirmation_is_no_rest() -> None:
+    """Found by the World: heard of 38 s after the message before, but perhaps written 19 s after it, ends no burst."""
+    pace = hot()
+    starts = (0, 4_000, 8_000, 12_000, 31_000)
+    sends = (0, 4_000, 8_000, 12_000, 50_000)
+    assert burst_count(pace, sends) == 1, "by the confirmations alone it looks like a rest"
+    assert burst_count(pace, sends, starts) == 5
+    assert next_slot(pace, sends, 2_000, starts) == 50_000 + 30_000 + 1_000

@@ -1,7 +1,7 @@
 """Jobs take turns; in each, the next few tasks get their numbers and go into those numbers' queues.
 
-Routing is late: a phone's queue is filled to `min(ROUTE_AHEAD, budget left today)` and the rest of the job stays at its cursor,
-so a ban, a cap or a new number changes nothing that was routed a week ago.
+Routing is late: a phone's queue is filled to `min(ROUTE_AHEAD, budget left today)` and the rest of the job stays at
+its cursor, so a ban, a cap or a new number changes nothing that was routed a week ago.
 """
 
 from collections import Counter

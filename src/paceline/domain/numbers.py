@@ -1,8 +1,8 @@
 """Phone numbers: what a caller may write, the digits we keep, and the timezones a number may be in.
 
-A number is refused when it is not *possible* (country code, length), not when a table calls it unlikely. Full parsing by
-the library costs about 40 µs a number, too much for 100,000 contacts in one request, so possibility is looked up in a table
-made from the library's own metadata.
+A number is refused when it is not *possible* (country code, length), not when a table calls it unlikely. Full parsing
+by the library costs about 40 µs a number, too much for 100,000 contacts in one request, so possibility is looked up in
+a table made from the library's own metadata.
 """
 
 from functools import lru_cache

@@ -17,7 +17,8 @@ _hook: Hook | None = None
 
 def set_hook(hook: Hook | None) -> None:
     """Have `hook(name)` called at every failpoint instead of looking for files; None restores the files."""
-    global _hook  # noqa: PLW0603 - one process, one hook: threading it through every caller would cost more than it says
+    # One process, one hook: threading it through every caller would cost more than it says.
+    global _hook  # noqa: PLW0603
     _hook = hook
 
 

@@ -1,7 +1,7 @@
 """The desk where workers get tasks. A claim is the last gate before the wire.
 
-Everything here is a coroutine over the store with `now_ms` as an argument; HTTP, long polling and loops are in `app` and `main`.
-Neighbour: `settling` takes back what became of a task.
+Everything here is a coroutine over the store with `now_ms` as an argument; HTTP, long polling and loops are in `app`
+and `main`. Neighbour: `settling` takes back what became of a task.
 """
 
 import msgspec

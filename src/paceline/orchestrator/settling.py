@@ -1,6 +1,7 @@
 """What became of a task: a proof that it went out, a worker's word that it did not, or nobody knows.
 
-A proof is a fact, whoever brings it and however late. Any other word counts only from the newest epoch and for the claim it was given for.
+A proof is a fact, whoever brings it and however late. Any other word counts only from the newest epoch and for the
+claim it was given for.
 """
 
 from typing import Any
@@ -63,13 +64,19 @@ class Settling:
         facts = await self._facts(word.session, word.task)
         decision = retry.after_failure(code, failures=facts.failures + 1, settings=self._retries, now_ms=now_ms)
         effects = {"unitBack": True, "onWire": True, "cooldownUntil": retry.cooldown_until(code, now_ms=now_ms)}
-        return await self._decided(word, facts, decision, code, message, now_ms, effects)
+        if facts.maybe_sent and isinstance(decision, retry.GiveUp):
+            # This try was refused, but an earlier one may have gone out: "refused" would not be the whole truth.
+            return await self._give_up(word, facts, UNKNOWN_OUTCOME, f"a repeat was refused: {code}", now_ms, **effects)
+        return await self._decided(word, facts, decision, now_ms, code=code, message=message, effects=effects)
 
     async def unknown(self, word: Word, message: str, *, now_ms: int) -> str:
         """It may have gone out and no receipt was found: the same id again, or an honest end."""
         facts = await self._facts(word.session, word.task)
         decision = await self._after_unknown(word, facts, now_ms)
-        return await self._decided(word, facts, decision, UNKNOWN_OUTCOME, message, now_ms, {"onWire": True})
+        effects = {"onWire": True}
+        return await self._decided(
+            word, facts, decision, now_ms, code=UNKNOWN_OUTCOME, message=message, effects=effects
+        )
 
     async def sweep(self, now_ms: int) -> int | None:
         """Hand-overs nobody claimed go back, leases that ended become unknown. Returns when the next one ends."""
@@ -111,9 +118,10 @@ class Settling:
         word: Word,
         facts: MessageFacts,
         decision: retry.RetryDecision,
+        now_ms: int,
+        *,
         code: str,
         message: str,
-        now_ms: int,
         effects: dict[str, Any],
     ) -> str:
         if isinstance(decision, retry.GiveUp):

@@ -1,4 +1,5 @@
-"""The daily cap: one unit is reserved when a message is handed over, and given back only if it certainly did not go out.
+"""The daily cap: one unit is reserved when a message is handed over, and given back only if it certainly did not go
+out.
 
 The store keeps the newest day and what is reserved in it. A unit belongs to the day it was reserved in, and the message
 must be sent before that day ends, so parallel hand-overs around midnight cannot overshoot either day.

@@ -1,7 +1,8 @@
-"""What a due phone does now: send, wait or hold; and what happens to the tasks at the head of its queue on the way there.
+"""What a due phone does now: send, wait or hold; and what happens to the tasks at the head of its queue on the way
+there.
 
-`decide` is the one place that orders the rules. `store.pacers.hand_off` applies the answer in one script, or refuses because the
-facts changed meanwhile.
+`decide` is the one place that orders the rules. `store.pacers.hand_off` applies the answer in one script, or refuses
+because the facts changed meanwhile.
 """
 
 from collections.abc import Container
@@ -127,7 +128,7 @@ def _first_that_may_go(
 ) -> Decision:
     live = [s.id for s in who.facts.sessions if s.is_live(now_ms=now_ms, liveness_ms=rules.liveness_ms)]
     for head in heads:
-        step = _recipient_blocks(head, who, rules, live, send_after, now_ms)
+        step = _recipient_blocks(head, who, rules, live, send_after=send_after, now_ms=now_ms)
         if step is None:
             return Decision(_send(who, head, live, send_after, rng=rng), tuple(steps))
         steps.append(step)
@@ -135,7 +136,7 @@ def _first_that_may_go(
 
 
 def _recipient_blocks(
-    head: Head, who: Sender, rules: Rules, live: Container[str], send_after: int, now_ms: int
+    head: Head, who: Sender, rules: Rules, live: Container[str], *, send_after: int, now_ms: int
 ) -> Step | None:
     """Why this task cannot go now although the phone could: it is parked until its own time, or ends."""
 

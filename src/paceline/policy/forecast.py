@@ -1,7 +1,7 @@
 """The forecast: when a backlog will be done, in closed form per phone and local day, not by simulation.
 
-Each number gives `min(budget, open minutes x effective rpm)` a day. Numbers with the same figures are counted together, so ten
-thousand phones cost no more than their few kinds.
+Each number gives `min(budget, open minutes x effective rpm)` a day. Numbers with the same figures are counted
+together, so ten thousand phones cost no more than their few kinds.
 """
 
 from collections import Counter

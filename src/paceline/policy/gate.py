@@ -1,4 +1,5 @@
-"""The last gate: what a claim may still be told after the task was handed over, and between which times it may be sent."""
+"""The last gate: what a claim may still be told after the task was handed over, and between which times it may be
+sent."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
 """Hours: when a number and a recipient are both awake, in their own timezones, daylight saving included.
 
-A window is (zone, open hour, close hour), half open. Several windows are open together when each is: a recipient whose number may be
-in five zones is awake only when all five are.
+A window is (zone, open hour, close hour), half open. Several windows are open together when each is: a recipient whose
+number may be in five zones is awake only when all five are.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """Pacing: how long a number rests between two sends on the wire.
 
-A gap is drawn once, when a message is handed over, for the rest that follows it; `next_slot` then adds what must hold whatever
-was drawn: the rolling minute and the burst rule. Past sends are the only state, so a restart cannot shorten a gap.
+A gap is drawn once, when a message is handed over, for the rest that follows it; `next_slot` then adds what must hold
+whatever was drawn: the rolling minute and the burst rule. Past sends are the only state, so a restart cannot shorten a
+gap.
 """
 
 from collections.abc import Sequence
@@ -84,7 +85,8 @@ def draw_gap(pace: Pace, sends: Sequence[int], starts: Sequence[int] | None = No
 def next_slot(pace: Pace, sends: Sequence[int], gap_ms: int, starts: Sequence[int] | None = None) -> int:
     """The earliest time of the next send on the wire; 0 for a number that has never sent.
 
-    `sends` are the latest moments the past messages can have been on the wire (when we heard of them), `starts` the earliest.
+    `sends` are the latest moments the past messages can have been on the wire (when we heard of them), `starts` the
+    earliest.
     """
     if not sends:
         return 0

@@ -46,7 +46,8 @@ class NotNow(msgspec.Struct, frozen=True):
 
 
 class Fleet:
-    """The numbers while one chunk is routed. A heap by load, since a scan of ten thousand for each contact is too slow."""
+    """The numbers while one chunk is routed. A heap by load, since a scan of ten thousand for each contact is too
+    slow."""
 
     def __init__(self, loads: Iterable[PhoneLoad]) -> None:
         self.loads = {load.phone: load for load in loads}

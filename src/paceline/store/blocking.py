@@ -21,13 +21,14 @@ class BlockingRedis:
         if script.sha not in self._loaded:
             self._redis.script_load(script.source)
             self._loaded.add(script.sha)
-        return self._redis.execute_command("EVALSHA", script.sha, 0, argument)
+        return self._redis.evalsha(script.sha, 0, argument)
 
     def read(self, *commands: Command) -> list[Any]:
-        pipeline = self._redis.pipeline(transaction=False)
+        pipeline: Any = self._redis.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command)
-        return pipeline.execute()
+        found: list[Any] = pipeline.execute()
+        return found
 
     def flush(self) -> None:
         self._redis.flushdb()

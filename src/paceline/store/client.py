@@ -1,7 +1,8 @@
 """How the store reaches Redis. Two calls: run a script, or read with plain commands. Nothing else exists.
 
-redis-py repeats a write whose reply was lost; here retries are off, and everything that writes is a script that is idempotent
-by id, so the caller may repeat it knowingly. A script that Redis forgot (restart, SCRIPT FLUSH) has not run: it is sent again.
+redis-py repeats a write whose reply was lost; here retries are off, and everything that writes is a script that is
+idempotent by id, so the caller may repeat it knowingly. A script that Redis forgot (restart, SCRIPT FLUSH) has not
+run: it is sent again.
 """
 
 import asyncio
@@ -116,5 +117,6 @@ def _translated() -> Iterator[None]:
         if found := _REFUSED.search(str(error)):
             raise Unavailable(f"Redis refuses: {found[2]}") from error
         raise
+
 
 __all__ = ["Command", "Link", "RedisError", "RedisLink"]

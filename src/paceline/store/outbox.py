@@ -70,6 +70,8 @@ class MessageFacts(msgspec.Struct, frozen=True):
     crash_token: int
     session_id: str | None
     phone: str | None
+    maybe_sent: bool = False
+    """An earlier claim than the present one may have sent it."""
 
 
 class Outbox:
@@ -105,10 +107,15 @@ class Outbox:
         return await self._caller.call("overdue", Overdue, now=now_ms, limit=limit)
 
     async def facts(self, task: str) -> MessageFacts:
-        names = ("attempts", "failures", "crashes", "epoch", "token", "crashToken", "sessionId", "phone")
+        names = (
+            "attempts", "failures", "crashes", "epoch", "token", "crashToken", "sessionId", "phone", "maybeSent",
+            "maybeSentToken",
+        )  # fmt: skip
         row = await self._caller.read_one("HMGET", keys.message(task), *names)
         attempts, failures, crashes, epoch, token, crash_token = (int(value or 0) for value in row[:6])
-        return MessageFacts(attempts, failures, crashes, epoch, token, crash_token, row[6], row[7])
+        return MessageFacts(
+            attempts, failures, crashes, epoch, token, crash_token, row[6], row[7], row[8] == "1" and row[9] != row[4]
+        )
 
     async def waiting(self, sessions: list[str]) -> list[str]:
         """Those of these sessions whose outbox holds something."""

@@ -1,7 +1,7 @@
 """Loads the Lua verbs and puts before each what Python and Lua share: keys, states and configuration.
 
-`lua/<verb>.lua` is one verb; `lua/lib/*.lua` are steps that several verbs share, in the order of their numbers. The generated
-head is what keeps one source of truth: key names come from `keys`, allowed moves from `domain.states`.
+`lua/<verb>.lua` is one verb; `lua/lib/*.lua` are steps that several verbs share, in the order of their numbers. The
+generated head is what keeps one source of truth: key names come from `keys`, allowed moves from `domain.states`.
 """
 
 import hashlib
@@ -16,7 +16,8 @@ from paceline.policy.trust import BURST_MAX
 from paceline.store import keys
 
 CHUNK = 1_000
-"""Contacts in one list: small enough that no command over it stalls Redis, large enough that 100,000 are a hundred keys."""
+"""Contacts in one list: small enough that no command over it stalls Redis, large enough that 100,000 are a hundred
+keys."""
 
 
 class ScriptConfig(msgspec.Struct, frozen=True):

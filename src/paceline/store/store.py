@@ -1,4 +1,5 @@
-"""The store as services see it: one object with a group of verbs each for jobs, pacers, outboxes, sessions and guards."""
+"""The store as services see it: one object with a group of verbs each for jobs, pacers, outboxes, sessions and
+guards."""
 
 from paceline.store.caller import Caller
 from paceline.store.client import Link

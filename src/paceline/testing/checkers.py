@@ -84,7 +84,9 @@ def nothing_is_lost(evidence: Evidence) -> Iterator[str]:
     for task, lines in evidence.by_task.items():
         if task not in evidence.messages:
             yield f"{task} was sent but never accepted"
-        elif evidence.state(task) not in ("sent", "delivered", "read") and not _may_be_honest_about_unknown(evidence, task):
+        elif evidence.state(task) not in ("sent", "delivered", "read") and not _may_be_honest_about_unknown(
+            evidence, task
+        ):
             yield f"{task} went out at {lines[0].at} but ended {evidence.state(task)}"
     for task in evidence.messages:
         if evidence.state(task) in ("sent", "delivered", "read") and task not in evidence.by_task:
@@ -132,7 +134,9 @@ def caps_and_hours_are_kept(evidence: Evidence) -> Iterator[str]:
     policy = evidence.world.scenario.policy
     for plan in evidence.world.scenario.phones:
         lines = evidence.by_phone[plan.phone]
-        days = Counter((hours.local_day(plan.timezone, line.at), _level(evidence, plan.phone, line.at)) for line in lines)
+        days = Counter(
+            (hours.local_day(plan.timezone, line.at), _level(evidence, plan.phone, line.at)) for line in lines
+        )
         for (day, level), count in days.items():
             if level.daily_cap is not None and count > level.daily_cap:
                 yield f"{plan.phone}: {count} sends on {day}, the cap is {level.daily_cap}"
@@ -195,8 +199,8 @@ JUDGES: list[tuple[str, Callable[[Evidence], Iterator[str]]]] = [
 
 
 def _may_be_honest_about_unknown(evidence: Evidence, task: str) -> bool:
-    """Failed as unknown is an honest end for a message that went out unseen: no receipt of it ever came, or the worker that
-    could have understood one lost its memory. Nothing else is."""
+    """Failed as unknown is an honest end for a message that went out unseen: no receipt of it ever came, or the worker
+    that could have understood one lost its memory. Nothing else is."""
     scenario = evidence.world.scenario
     if any(receipts_of(line, scenario.behaviour) for line in evidence.by_task[task]) and not scenario.lost_volumes:
         return False

@@ -1,4 +1,5 @@
-"""The World's side of the ports: Redis that may crash its caller, the worker protocol without HTTP, a wake-up without asyncio."""
+"""The World's side of the ports: Redis that may crash its caller, the worker protocol without HTTP, a wake-up
+without asyncio."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -159,9 +160,7 @@ class SimProtocol:
 
     async def extend(self, handle: ByRaw, *, epoch: int) -> int:
         task, token = _names(handle)
-        return await self._ask(
-            lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms)
-        )
+        return await self._ask(lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms))
 
     async def webhook(self, event: WorkerEvent) -> None:
         inbound = msgspec.convert(msgspec.to_builtins(event), InboundEvent)

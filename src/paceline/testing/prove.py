@@ -1,8 +1,8 @@
 """Runs the World over many seeds, on several Redis servers at once, and says what it found.
 
-    python -m paceline.testing --seeds 0:2000        any number of seeds; every violation with the command that replays it
-    python -m paceline.testing --seeds 7:8           one seed again
-    python -m paceline.testing --planted             every planted bug must be caught
+python -m paceline.testing --seeds 0:2000        any number of seeds; every violation with the command that replays
+it python -m paceline.testing --seeds 7:8           one seed again python -m paceline.testing --planted
+every planted bug must be caught
 """
 
 import argparse
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -73,7 +74,7 @@ def run_seed(seed: int, redis: BlockingRedis, bug: Bug | None = None) -> Run:
         faults=world.sim.injected,
         steps=world.sim.steps,
         virtual_ms=world.sim.now_ms - world.scenario.start_ms,
-        trace=hash((world.sim.steps, tuple((line.at, line.to == "", line.repeat) for line in lines))),
+        trace=zlib.crc32(repr((world.sim.steps, [(line.at, line.task_id, line.repeat) for line in lines])).encode()),
     )
 
 

@@ -13,8 +13,8 @@ from paceline.worker.drivers.config import Behaviour
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
 MIDNIGHTS_MS = (1_792_886_400_000, 1_793_491_200_000, 1_806_105_600_000, 1_794_700_800_000)
-"""Midnight UTC of the days before the clocks change in Europe (October, March) and America (November), and of an ordinary
-Sunday."""
+"""Midnight UTC of the days before the clocks change in Europe (October, March) and America (November), and of an
+ordinary Sunday."""
 COUNTRIES = ("9725", "9725", "9725", "8190", "1808")
 """Israel, Japan, Hawaii: awake at different hours, and some never together with some numbers."""
 
@@ -97,8 +97,8 @@ def _phone(rng: Random, number: int) -> PhonePlan:
 
 
 def _start(rng: Random, zone: str) -> tuple[int, tuple[int, int]]:
-    """Any hour of a day worth looking at, with the worker away for minutes; or shortly before the first number closes, with its
-    worker away at that very moment."""
+    """Any hour of a day worth looking at, with the worker away for minutes; or shortly before the first number closes,
+    with its worker away at that very moment."""
     midnight = rng.choice(MIDNIGHTS_MS)
     if rng.random() < 0.5:
         start = midnight + rng.randrange(24 * HOUR_MS)
@@ -112,14 +112,16 @@ def _start(rng: Random, zone: str) -> tuple[int, tuple[int, int]]:
 def _job(rng: Random, hold_only: bool, start_ms: int) -> JobPlan:
     single = rng.random() < 0.25
     first = rng.randrange(9_000)
+    most = rng.choice([14, 14, 30])
     country = rng.choice(COUNTRIES)
-    digits = 12 if country == "9725" or country == "8190" else 11
-    contacts = [f"{country}{first + number:0{digits - 4}d}" for number in range(1 if single else rng.randint(2, 14))]
+    digits = 11 if country == "1808" else 12
+    contacts = [f"{country}{first + number:0{digits - 4}d}" for number in range(1 if single else rng.randint(2, most))]
     return JobPlan(
         at_ms=start_ms + rng.randint(0, 3 * MINUTE_MS),
         contacts=contacts,
         priority=rng.choice([1, 1, 1, 2, 3]),
-        on_unknown="hold" if hold_only or rng.random() < 0.3 else "resend",
+        # A single send cannot ask for `hold`.
+        on_unknown="hold" if not single and (hold_only or rng.random() < 0.3) else "resend",
         validity_seconds=rng.choice([60, 3_600, 30 * 86_400, 30 * 86_400]),
         single=single,
     )

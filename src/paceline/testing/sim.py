@@ -1,7 +1,8 @@
 """The scheduler of the World: runs coroutines by hand, one step at a time, in virtual time, from one seed.
 
-A coroutine stops at three kinds of requests: `Pause` (sleep, or wait to be woken), `Do` (one call to Redis) and `Point` (a place
-where something may go wrong). Between any two of them the process may crash, freeze, or lose the reply of what it just did.
+A coroutine stops at three kinds of requests: `Pause` (sleep, or wait to be woken), `Do` (one call to Redis) and
+`Point` (a place where something may go wrong). Between any two of them the process may crash, freeze, or lose the
+reply of what it just did.
 """
 
 from collections.abc import Callable, Coroutine, Generator

@@ -1,4 +1,5 @@
-"""The platform put together in virtual time: two dispatchers, an orchestrator, a gateway, one worker per session, and a client.
+"""The platform put together in virtual time: two dispatchers, an orchestrator, a gateway, one worker per session, and
+a client.
 
     world = World(scenario.draw(seed), redis)
     world.run()
@@ -6,6 +7,7 @@
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -112,11 +114,11 @@ class World:
         self._serve()
         for number in (1, 2):
             process = Process(f"dispatcher-{number}", lambda: [])
-            process.boot = lambda process=process: self._dispatcher(process)  # type: ignore[misc]
+            process.boot = partial(self._dispatcher, process)
             self.sim.add(process)
         for phone in self.scenario.phones:
             process = Process(f"worker-{phone.session}", lambda: [])
-            process.boot = lambda process=process, phone=phone: self._worker(process, phone)  # type: ignore[misc]
+            process.boot = partial(self._worker, process, phone)
             process.boot_at_ms = self.scenario.start_ms + 1_000
             self.sim.add(process)
         client = Process("client", lambda: [])
@@ -200,7 +202,7 @@ class World:
         store = self.store(self.gateway)
         intake = Intake(store, self.rules, Random(self.scenario.seed))
         for phone in self.scenario.phones:
-            await self._insist(process, lambda phone=phone: self._register(store, phone))  # type: ignore[misc]
+            await self._insist(process, partial(self._register, store, phone))
         for at_ms, deed in sorted(self._deeds(store, intake), key=lambda item: item[0]):
             await Pause(at_ms)
             await self._insist(process, deed)
@@ -210,12 +212,12 @@ class World:
         ids = [new_ulid(job.at_ms, Random(index)) for index, job in enumerate(self.scenario.jobs)]
         deeds: list[tuple[int, Callable[[], Awaitable[None]]]] = []
         for job_id, job in zip(ids, self.scenario.jobs, strict=True):
-            deeds.append((job.at_ms, lambda job_id=job_id, job=job: self._submit(intake, job_id, job)))  # type: ignore[misc]
+            deeds.append((job.at_ms, partial(self._submit, intake, job_id, job)))
         for at_ms, to in self.scenario.suppressions:
-            deeds.append((at_ms, lambda to=to: self._suppress(store, to)))  # type: ignore[misc]
+            deeds.append((at_ms, partial(self._suppress, store, to)))
         deeds.append((self.scenario.outage[0], self._outage))
         for at_ms, index in self.scenario.cancels:
-            deeds.append((at_ms, lambda job_id=ids[index]: self._cancel(store, job_id)))  # type: ignore[misc]
+            deeds.append((at_ms, partial(self._cancel, store, ids[index])))
         return deeds
 
     async def _insist(self, process: Process, deed: Callable[[], Awaitable[None]]) -> None:
@@ -277,7 +279,7 @@ class World:
             return False
         self._looked_at_step = self.sim.steps
         for job_id in self.jobs:
-            view = self.ask(lambda store, job_id=job_id: store.jobs.view(job_id))  # type: ignore[misc]
+            view = self.ask(lambda store: store.jobs.view(job_id))  # noqa: B023 - asked at once
             if view.run["state"] not in CLOSED_JOB_STATES or "closedAt" not in view.run:
                 return False
         return True

@@ -86,6 +86,10 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit_every: Every = 0
     """Every n-th message since the worker's start is refused with RATE_LIMIT; 0 = none."""
 
+    poison: frozenset[str] = frozenset()
+    """Recipients (digits) whose message takes the worker down: its process dies by SIGKILL when it is about to write
+    to one of them, every time. The message is not accepted."""
+
     offline: bool = False
     """No network: a running connection ends (408) and none can be opened."""
     banned: bool = False

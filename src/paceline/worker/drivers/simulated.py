@@ -4,6 +4,8 @@ Without a `Wake` that knows better it sleeps in short steps on the clock, which 
 worker's `main` gives it one that wakes at once.
 """
 
+import os
+import signal
 from collections.abc import Callable
 from typing import Protocol
 
@@ -100,6 +102,8 @@ class SimulatedDriver:
     async def write(self, message: OutgoingMessage) -> None:
         if not self._connected():
             raise NotConnected
+        if message.to in self._whatsapp.behaviour.poison:
+            _die()
         self._written, self._outcome = message.whatsapp_id, None
         with self._ledger.exclusive():
             self._read_ledger()
@@ -157,3 +161,8 @@ class SimulatedDriver:
         due_ms = self._whatsapp.next_due_ms()
         until_ms = deadline_ms if due_ms is None else min(deadline_ms, due_ms)
         await self._wake.wait_ms(max(1, min(until_ms - now_ms, self._look_every_ms)))
+
+
+def _die() -> None:
+    """As a message does that makes a library crash: no handler runs, nothing is flushed, nothing was written."""
+    os.kill(os.getpid(), signal.SIGKILL)

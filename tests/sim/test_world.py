@@ -1,0 +1,44 @@
+"""The whole platform in virtual time: nothing is lost, repeated, too fast or sent to somebody who said stop.
+
+And the judges who say so would have noticed."""
+
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from paceline.testing.planted import BUGS
+from paceline.testing.prove import Run, caught, private_redis, prove, run_seed
+
+SEEDS = 300
+"""About a minute on two cores; `python -m paceline.testing --seeds 0:20000` runs any number."""
+
+
+def test_no_seed_breaks_a_promise() -> None:
+    """Crashes, lost replies, frozen processes and outages at any step break no promise that a ledger can show."""
+    runs = prove(0, SEEDS)
+    broken = [f"seed {run.seed}: {violation}" for run in runs for violation in run.violations]
+    assert broken == []
+    assert sum(run.faults for run in runs) > SEEDS, "the runs were too quiet to prove anything"
+    assert sum(run.messages for run in runs) > SEEDS
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    """A violation can be replayed: the run depends on its seed alone."""
+    with private_redis() as redis:
+        first, again = run_seed(12, redis), run_seed(12, redis)
+        other = run_seed(13, redis)
+    assert (first.trace, first.steps) == (again.trace, again.steps)
+    assert first.trace != other.trace
+
+
+@pytest.fixture(scope="module")
+def catches() -> dict[str, Run | None]:
+    with ProcessPoolExecutor(2) as pool:
+        return dict(zip([bug.name for bug in BUGS], pool.map(caught, BUGS), strict=True))
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{bug.promise}: {bug.name}")
+def test_a_planted_bug_is_caught(bug, catches: dict[str, Run | None]) -> None:
+    """A judge that would not see this bug could not call a run clean."""
+    run = catches[bug.name]
+    assert run is not None, f"{bug.name} went unnoticed"
