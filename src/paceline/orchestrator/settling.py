@@ -14,7 +14,7 @@ from paceline.domain.ids import parse_task_id, whatsapp_id
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
 from paceline.kits.failpoint import failpoint
 from paceline.policy import hours, retry
-from paceline.store.outbox import MessageFacts
+from paceline.store.outbox import MessageFacts, OverdueTask
 from paceline.store.store import Store
 
 IN_HANDS = "cu"
@@ -82,19 +82,22 @@ class Settling:
         """Hand-overs nobody claimed go back, leases that ended become unknown. Returns when the next one ends."""
         overdue = await self._store.outbox.overdue(now_ms=now_ms, limit=SWEEP_BATCH)
         for task in overdue.tasks:
-            await self._time_is_up(task.task, task.state, now_ms)
+            await self._time_is_up(task, now_ms)
         return now_ms if overdue.tasks else overdue.next_at
 
-    async def _time_is_up(self, task: str, state: str, now_ms: int) -> None:
-        settle = self._store.outbox.settle
+    async def _time_is_up(self, overdue: OverdueTask, now_ms: int) -> None:
+        settle, task, state = self._store.outbox.settle, overdue.task, overdue.state
         if state == "h":
             reason = "NOT_CLAIMED"
             await settle(task, "returned", now_ms=now_ms, from_="h", overdue=True, unitBack=True, reason=reason)
         elif state == "c":
             await settle(task, "unknown", now_ms=now_ms, from_="c", overdue=True, reason="LEASE_ENDED")
         elif state == "u":
-            message = "no worker could tell before its validity ended"
-            await settle(task, "failed", now_ms=now_ms, from_="u", overdue=True, code=UNKNOWN_OUTCOME, message=message)
+            await settle(
+                task, "failed", now_ms=now_ms, from_="u", overdue=True, code=UNKNOWN_OUTCOME,
+                message="no worker could tell before its validity ended",
+                statsDay=await self._day(overdue.phone, now_ms),
+            )  # fmt: skip
         else:
             await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL, overdue=True)
 

@@ -2,13 +2,8 @@
 -- a: job, cursor (expected), tasks [{index, to?, tz?, expiresAt?, phone? | ends? (E, O)}], priority, total, now
 -- Returns OK {cursor} | STALE (another router was here) | CLOSED (the job takes no more).
 -- It stops early where a contact was bound to another phone meanwhile; the caller decides that one again.
-local run = K.job_run(a.job)
-if tonumber(call('HGET', run, 'cursor') or '-1') ~= a.cursor then return reply('STALE') end
-local state = call('HGET', run, 'state')
-if state ~= 'QUEUED' and state ~= 'ROUTING' then
-  call('ZREM', K.jobs_active(), a.job)
-  return reply('CLOSED')
-end
+local over, run = turn_is_over(a.job, a.cursor), K.job_run(a.job)
+if over then return over end
 took_turn(a.job)
 local cursor = a.cursor
 for _, item in ipairs(a.tasks) do

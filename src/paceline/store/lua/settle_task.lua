@@ -108,7 +108,8 @@ end
 local function waits_again(to)
   call('HDEL', key, 'waitReason', 'waitUntil')
   move(a.task, to, a.now)
-  if call('HGET', K.job_run(job), 'state') ~= 'CANCELED' then return true end
+  local state = call('HGET', K.job_run(job), 'state')
+  if state ~= 'CANCELED' and state ~= 'FAILED' then return true end
   end_canceled(a.task, a.now)
   return false
 end

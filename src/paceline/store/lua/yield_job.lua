@@ -1,13 +1,8 @@
 -- A job that cannot go on now waits, visibly, for its next turn.
 -- a: job, cursor (expected), reason, nextAt, now
 -- Returns OK | STALE | CLOSED.
-local run = K.job_run(a.job)
-if tonumber(call('HGET', run, 'cursor') or '-1') ~= a.cursor then return reply('STALE') end
-local state = call('HGET', run, 'state')
-if state ~= 'QUEUED' and state ~= 'ROUTING' then
-  call('ZREM', K.jobs_active(), a.job)
-  return reply('CLOSED')
-end
+local over, run = turn_is_over(a.job, a.cursor), K.job_run(a.job)
+if over then return over end
 -- Jobs that wait for room look again together, so that the one served longest ago comes first.
 if a.reason == 'WAITING_FOR_ROOM' then
   local together = tonumber(call('GET', K.jobs_room()) or '0')

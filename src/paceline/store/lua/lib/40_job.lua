@@ -14,6 +14,15 @@ end
 -- Turns are counted, not timed: two in the same millisecond have an order too.
 local function took_turn(job) call('HSET', K.job_run(job), 'turn', call('INCR', K.turn_counter())) end
 
+-- The answer to a router whose turn is over: another was here, or the job takes no more. Nothing if the turn is its own.
+local function turn_is_over(job, cursor)
+  local run = call('HMGET', K.job_run(job), 'cursor', 'state')
+  if tonumber(run[1] or '-1') ~= cursor then return reply('STALE') end
+  if run[2] == 'QUEUED' or run[2] == 'ROUTING' then return nil end
+  call('ZREM', K.jobs_active(), job)
+  return reply('CLOSED')
+end
+
 -- This phone writes to this person: provisional at routing, confirmed by a send. One who wrote to another phone stays with that one.
 local function bind(to, phone, now)
   local key = K.sticky(to)

@@ -1,0 +1,43 @@
+"""One platform for each module: starting one costs seconds. A module names its own in `PLATFORM`."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from .api import Client
+from .checkers import secrets_in_logs
+from .platform import PACELINE, Platform
+
+
+@pytest.fixture(scope="module")
+def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
+    assert sys.platform == "linux", "these tests read /proc and send Linux signals"
+    assert PACELINE.exists(), f"{PACELINE} is missing: `make install` first"
+    failed_before = request.session.testsfailed
+    running = Platform(**getattr(request.module, "PLATFORM", {}))
+    try:
+        running.start()
+        yield running
+        if running.up is not None and running.up.poll() is None:
+            running.stop()
+        assert secrets_in_logs(running) == []
+    except BaseException:
+        failed_before = -1
+        raise
+    finally:
+        running.destroy(keep=request.session.testsfailed != failed_before)
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> Iterator[Client]:
+    opened = Client(platform)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(autouse=True)
+def healthy(request: pytest.FixtureRequest) -> None:
+    """Each test starts with a WhatsApp that is well."""
+    if "platform" in request.fixturenames:
+        request.getfixturevalue("platform").simulate()
