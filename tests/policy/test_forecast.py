@@ -201,3 +201,13 @@ def test_done_by_is_the_other_side_of_finish(fleet, waiting, later):
 def test_what_goes_before_a_job(size, queued, others, expected):
     """A small job waits for its turns, not for the end of a big one."""
     assert ahead_of(size, queued=queued, others=others) == expected
+
+
+def test_a_number_that_rests_promises_nothing_before_its_slot():
+    """A cold number that has just sent cannot send two more at once, so the forecast does not say so."""
+    cold = {"created_at": NOON - 1, "sends": (NOON - 1_000,)}
+    resting = capacity(facts(**cold), RULES, now_ms=NOON)
+    busy = capacity(facts(**cold, unsettled="J:1"), RULES, now_ms=NOON)
+    assert resting.from_ms >= NOON + 20_000
+    assert busy.from_ms >= NOON + 30_000
+    assert finish_ms(2, [resting], now_ms=NOON) >= NOON + 40_000

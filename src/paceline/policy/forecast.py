@@ -10,14 +10,14 @@ from collections.abc import Iterable
 import msgspec
 
 from paceline.policy import hours, pacing
-from paceline.policy.facts import PhoneFacts, Rules, sender
+from paceline.policy.facts import PhoneFacts, Rules, Sender, sender
 
 HORIZON_DAYS = 400
 """Past a year a forecast helps nobody: the answer is "not in sight"."""
 MINUTE_MS = 60_000
 KINDS_KEPT_APART = 64
-"""With more kinds of numbers than this, those that differ only in what they sent today are averaged: an answer in
-milliseconds is worth more than the minute it may be off."""
+"""With more kinds of numbers than this, those that differ only in what they sent today or in the minute of their next
+slot are averaged: an answer in milliseconds is worth more than the minute it may be off."""
 _DAY_MS = 86_400_000
 
 
@@ -57,8 +57,17 @@ def capacity(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Capacity | None
         cap=who.level.daily_cap,
         used_today=who.used_today,
         rpm=pacing.effective_rpm(who.pace),
-        from_ms=max(facts.cooldown_until, 0),
+        from_ms=max(facts.cooldown_until, _next_slot(who, now_ms)),
     )
+
+
+def _next_slot(who: Sender, now_ms: int) -> int:
+    """When the number will be through with its present rest, and with the message it is busy with; 0 if it is free."""
+    facts, pace = who.facts, who.pace
+    usual_ms = (pace.min_ms + pace.max_ms) // 2
+    slot = pacing.next_slot(pace, facts.sends, facts.gap_ms if facts.gap_key == pace.key else usual_ms, who.starts)
+    slot = max(slot, now_ms + usual_ms) if facts.unsettled else slot
+    return 0 if slot <= now_ms else -(-slot // 1_000) * 1_000
 
 
 def ahead_of(size: int, *, queued: int, others: Iterable[int]) -> int:
@@ -97,7 +106,7 @@ def _kinds(capacities: Iterable[Capacity]) -> Counter[Capacity]:
     used: Counter[Capacity] = Counter()
     count: Counter[Capacity] = Counter()
     for kind, number in kinds.items():
-        alike = msgspec.structs.replace(kind, used_today=0)
+        alike = msgspec.structs.replace(kind, used_today=0, from_ms=-(-kind.from_ms // MINUTE_MS) * MINUTE_MS)
         used[alike] += kind.used_today * number
         count[alike] += number
     return Counter(
