@@ -1,5 +1,6 @@
 """One platform for each module: starting one costs seconds. A module names its own in `PLATFORM`."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -26,7 +27,8 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
         failed_before = -1
         raise
     finally:
-        running.destroy(keep=request.session.testsfailed != failed_before)
+        is_wanted = bool(os.environ.get("ACCEPTANCE_KEEP"))
+        running.destroy(keep=is_wanted or request.session.testsfailed != failed_before)
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,13 @@ class BlockingRedis:
         found: list[Any] = pipeline.execute()
         return found
 
+    def answers(self) -> bool:
+        """Whether the server is there yet."""
+        try:
+            return bool(self._redis.ping())
+        except redis.ConnectionError:
+            return False
+
     def flush(self) -> None:
         self._redis.flushdb()
 

