@@ -11,7 +11,7 @@ import pytest
 
 from .api import Asked, Client, people
 from .checkers import judge
-from .platform import NORMAL, Pace, Platform, policy_toml, wait_for
+from .platform import Pace, Platform, policy_toml, wait_for
 
 QUICK = Pace(rpm=600, delay_ms=(80, 120))
 PLATFORM = {"sessions": 4, "dispatchers": 2, "policy": policy_toml(QUICK), "pace": QUICK}
@@ -77,6 +77,8 @@ def test_a_worker_frozen_for_longer_than_its_lease(platform: Platform, client: C
 
     def frozen_with_a_task() -> bool:
         os.kill(pid, signal.SIGSTOP)
+        # What it said before it was frozen may still be on its way.
+        platform.let_pass(200)
         if holds_a_task(platform, "sim-1"):
             return True
         os.kill(pid, signal.SIGCONT)
@@ -122,7 +124,7 @@ def test_a_worker_that_comes_back_does_not_send_its_backlog_in_a_burst(platform:
     platform.kill("worker-sim-2")
     client.wait_reason(job.task(24), "NOT_CONNECTED")
     waiting = sent_of(client, job)
-    platform.let_pass(20 * NORMAL.shortest_ms)
+    platform.let_pass(20 * QUICK.delay_ms[1])
     assert sent_of(client, job) == waiting < 25
     platform.simulate()
     platform.kill("worker-sim-2")

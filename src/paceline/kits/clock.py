@@ -60,6 +60,9 @@ class SampledClock:
     # attempts the one with the shortest round trip is the least wrong, by at most half that trip.
     ATTEMPTS = 3
 
+    # A measurement is wrong by at most half its round trip, and grows older by this much.
+    DRIFT_PPM = 100
+
     # Two hosts' quartz drifts apart by some 50 µs a second, 3 ms in a minute: after that a newer word is
     # better.
     OBSERVATION_LIFE_MS = 60_000
@@ -75,6 +78,8 @@ class SampledClock:
         self._resample_ms = resample_ms
         self._monotonic = monotonic
         self._offset_ms: int | None = None
+        self._error_ms = 0
+        self._sampled_ms = 0
         self._observed_ms = 0
         self._last_ms = 0
 
@@ -88,9 +93,17 @@ class SampledClock:
         await asyncio.sleep(max(0, ms) / 1000)
 
     async def sample(self) -> None:
-        """Ask the reference and take over the offset. Raises what the reference raises; the old offset then
-        stays."""
-        _, self._offset_ms = min([await self._measure() for _ in range(self.ATTEMPTS)])
+        """Ask the reference and take over the offset if it is better than the one we have. Raises what the reference
+        raises; the old offset then stays."""
+        round_trip_ms, offset_ms = min([await self._measure() for _ in range(self.ATTEMPTS)])
+        error_ms, seen_ms = round_trip_ms // 2 + 1, self._monotonic()
+        if self._offset_ms is not None:
+            known_ms = self._error_ms + (seen_ms - self._sampled_ms) * self.DRIFT_PPM // 1_000_000
+            # On a busy host every round trip is long: a clock that followed each would jump to and fro, and so would
+            # the gaps between sends. Only a difference that no error explains says that the reference was set.
+            if error_ms > known_ms and abs(offset_ms - self._offset_ms) <= error_ms + known_ms:
+                return
+        self._offset_ms, self._error_ms, self._sampled_ms = offset_ms, error_ms, seen_ms
 
     def observe(self, reference_ms: int) -> None:
         """Take over a reference time that came with an answer (a worker learns it from `nowMs`).

@@ -155,7 +155,7 @@ class Platform:
         wanted = {f"sim-{number}": FIRST_PHONE + number - 1 for number in range(1, self._options.sessions + 1)}
         if not wanted:
             return
-        self._say(f"connecting {len(wanted)} simulated numbers")
+        self._say(f"connecting {len(wanted)} simulated {'number' if len(wanted) == 1 else 'numbers'}")
         for session_id, phone in wanted.items():
             await self.client.create_session(session_id, str(phone), self._options.driver)
 

@@ -17,7 +17,8 @@ from paceline.store.store import Store
 DRIVERS = ("simulated",)
 MAX_SESSIONS_PER_PHONE = 4
 """WhatsApp links at most four devices to an account."""
-SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""It names files and containers too, hence no leading dash."""
 """It becomes a directory, a container's name and part of a key."""
 
 

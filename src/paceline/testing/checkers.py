@@ -132,7 +132,7 @@ def pace_is_kept(evidence: Evidence) -> Iterator[str]:
 
 def caps_and_hours_are_kept(evidence: Evidence) -> Iterator[str]:
     policy = evidence.world.scenario.policy
-    for plan in evidence.world.scenario.phones:
+    for plan in {plan.phone: plan for plan in evidence.world.scenario.phones}.values():
         lines = evidence.by_phone[plan.phone]
         days = Counter(
             (hours.local_day(plan.timezone, line.at), _level(evidence, plan.phone, line.at)) for line in lines

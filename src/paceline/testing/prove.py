@@ -1,8 +1,8 @@
 """Runs the World over many seeds, on several Redis servers at once, and says what it found.
 
-python -m paceline.testing --seeds 0:2000        any number of seeds; every violation with the command that replays
-it python -m paceline.testing --seeds 7:8           one seed again python -m paceline.testing --planted
-every planted bug must be caught
+python -m paceline.testing --seeds 0:2000        any number of seeds; a violation comes with the command to replay it
+python -m paceline.testing --seeds 7:8           one seed again
+python -m paceline.testing --planted             every planted bug must be caught
 """
 
 import argparse

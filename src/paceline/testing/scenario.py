@@ -32,6 +32,8 @@ TIGHT = Policy(
 
 
 class PhonePlan(msgspec.Struct, frozen=True):
+    """A number and one of its sessions; a number with two of them stands here twice."""
+
     phone: str
     session: str
     age_ms: int
@@ -45,6 +47,9 @@ class JobPlan(msgspec.Struct, frozen=True):
     on_unknown: str
     validity_seconds: int
     single: bool = False
+    delay_ms: int = 0
+    """Its `sendAt`, counted from when it is posted."""
+    spread_minutes: int = 0
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +76,8 @@ def draw(seed: int) -> Scenario:
     policy = rng.choice([FAST, BURSTY, TIGHT, TIGHT])
     hold_only = rng.random() < 0.4
     phones = [_phone(rng, number) for number in range(rng.randint(1, 3))]
+    if rng.random() < 0.3:
+        phones.append(msgspec.structs.replace(phones[0], session="second"))
     start_ms, outage = _start(rng, phones[0].timezone)
     jobs = [_job(rng, hold_only, start_ms) for _ in range(rng.randint(1, 3))]
     everybody = [to for job in jobs for to in job.contacts]
@@ -124,6 +131,8 @@ def _job(rng: Random, hold_only: bool, start_ms: int) -> JobPlan:
         on_unknown="hold" if not single and (hold_only or rng.random() < 0.3) else "resend",
         validity_seconds=rng.choice([60, 3_600, 30 * 86_400, 30 * 86_400]),
         single=single,
+        delay_ms=rng.choice([0, 0, 0, 4 * MINUTE_MS]),
+        spread_minutes=rng.choice([0, 0, 0, 6]),
     )
 
 

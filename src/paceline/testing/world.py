@@ -245,8 +245,11 @@ class World:
 
     async def _accepted(self, intake: Intake, job_id: str, job: JobPlan) -> None:
         now_ms = self.sim.now_ms
+        send_at = job.at_ms + job.delay_ms if job.at_ms + job.delay_ms > now_ms else None
         if job.single:
-            single = SendRequest(to=job.contacts[0], message=f"text of {job_id}", priority=job.priority)
+            single = SendRequest(
+                to=job.contacts[0], message=f"text of {job_id}", priority=job.priority, send_at=send_at
+            )
             await intake.send(single, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
         else:
             request = JobRequest(
@@ -256,6 +259,8 @@ class World:
                 priority=job.priority,
                 on_unknown=job.on_unknown,  # type: ignore[arg-type]
                 validity_seconds=job.validity_seconds,
+                send_at=send_at,
+                spread_minutes=job.spread_minutes,
             )
             await intake.job(request, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
         await Point(self.gateway)

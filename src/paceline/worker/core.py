@@ -150,6 +150,9 @@ class WorkerCore:
                 if error.maybe_done:
                     return
                 continue
+            if answer.pending:
+                # By the orchestrator's books we hold something although we ask for work; we answer as after a hello.
+                await self._recovery.answer(answer.pending)
             if answer.task is None or answer.raw is None:
                 continue
             if await self._carry_out(answer.task, answer.raw) == NotSent():

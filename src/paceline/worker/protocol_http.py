@@ -23,6 +23,8 @@ from paceline.worker.protocol import (
 # An orchestrator that needs longer is in trouble; asking again is then as good as waiting.
 _CALL_TIMEOUT_SECONDS = 10.0
 _CONNECT_TIMEOUT_SECONDS = 5.0
+# What the orchestrator takes of an error message.
+_MESSAGE_LIMIT = 1_024
 
 # Answers that say nothing about the request itself: too slow, too many, or the server is in trouble.
 _TRY_LATER = frozenset({408, 429})
@@ -67,7 +69,10 @@ class HttpProtocol:
 
     async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None:
         body = _named(handle) | {"epoch": epoch, "notSent": not_sent}
-        await self._post(f"{self._outbox}/nack", body if error is None else body | {"error": error})
+        if error is not None:
+            # A library's message may be a page long; a report refused for its length would be no report at all.
+            body["error"] = SendError(error.code, error.message[:_MESSAGE_LIMIT])
+        await self._post(f"{self._outbox}/nack", body)
 
     async def extend(self, handle: ByRaw, *, epoch: int) -> int:
         answer = await self._ask(f"{self._outbox}/extend", _named(handle) | {"epoch": epoch}, _ExtendAnswer)

@@ -102,8 +102,10 @@ local function score_again(phone, now)
   local pacer = K.pacer(phone)
   if ahead(phone, 1) > 0 then
     local last = string.match(call('HGET', pacer, 'sends') or '', '(%d+)$')
-    local slot = last and tonumber(last) + tonumber(call('HGET', pacer, 'gapMs') or '0') - C.lead_ms or now
-    call('ZADD', K.due(), math.max(now, slot), phone)
+    local slot = last and tonumber(last) + tonumber(call('HGET', pacer, 'gapMs') or '0') or now
+    -- The reason is written with the wait: whoever asks meanwhile why a message has not gone yet gets it for nothing.
+    if slot > now then call('HSET', K.phone(phone), 'waitReason', 'PACING', 'waitUntil', slot) end
+    call('ZADD', K.due(), math.max(now, slot - C.lead_ms), phone)
     wake('due')
     return
   end
