@@ -57,4 +57,3 @@ def test_a_receipt_settles_what_a_crash_left_open(platform: Platform, client: Cl
     [view] = client.wait_end(job)
     assert (view["state"], len(client.lines_of(job))) == ("DONE", CONTACTS)
     judge(platform, client, job)
-

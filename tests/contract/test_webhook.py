@@ -3,6 +3,7 @@
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 
 from .platform import NOON, PHONE, SESSION, Platform, refused
@@ -39,14 +40,19 @@ async def test_receipts_in_any_order_and_twice_end_in_the_same_state(
     assert events.count("JOB_DONE") == 1
 
 
+def failure(claim: dict[str, Any], **more: Any) -> dict[str, Any]:
+    token = msgspec.json.decode(claim["raw"])["token"]
+    error = {"code": "SEND_FAILED", "message": "x"}
+    return {"messageId": claim["task"]["taskId"], "error": error, "notSent": True, "token": token, "epoch": 1, **more}
+
+
 async def test_message_failed_and_nack_are_one_fact(platform: Platform) -> None:
     """Whichever comes second adds no failure."""
     claim = await platform.claimed()
-    error = {"code": "NO_ACK", "message": "no word"}
     task_id = claim["task"]["taskId"]
-    data = {"messageId": task_id, "to": claim["task"]["to"], "error": error, "notSent": True}
-    assert (await platform.webhook("MESSAGE_FAILED", data)).status_code == 200
-    await platform.outbox("nack", {"raw": claim["raw"], "epoch": 1, "notSent": True, "error": error})
+    assert (await platform.webhook("MESSAGE_FAILED", failure(claim))).status_code == 200
+    assert (await platform.message(task_id))["waiting"]["reason"] == "RETRY"
+    await platform.outbox("nack", {"raw": claim["raw"], "epoch": 1, "notSent": True, "error": {"code": "NO_ACK"}})
     assert (await platform.link.read(("HGET", f"message:{task_id}", "failures")))[0] == "1"
     assert (await platform.message(task_id))["waiting"]["reason"] == "RETRY"
 
@@ -154,7 +160,7 @@ async def test_a_bad_event_is_a_400_that_names_the_field(
 @pytest.mark.parametrize("task", [UNKNOWN, "x", "a:b:c", "\x00:1"], ids=repr)
 async def test_a_failure_of_a_message_that_never_was_is_a_404(platform: Platform, task: str, not_sent: bool) -> None:
     await platform.connect()
-    data = {"messageId": task, "error": {"code": "NO_ACK"}, "notSent": not_sent}
+    data = {"messageId": task, "error": {"code": "NO_ACK"}, "notSent": not_sent, "token": "1", "epoch": 1}
     async with platform.nothing_stored():
         refused(await platform.webhook("MESSAGE_FAILED", data), 404, "UNKNOWN_TASK")
 
@@ -162,3 +168,28 @@ async def test_a_failure_of_a_message_that_never_was_is_a_404(platform: Platform
 async def test_an_event_of_a_session_nobody_registered_is_a_404(platform: Platform) -> None:
     async with platform.nothing_stored():
         refused(await platform.webhook("CONNECTED", session="nobody"), 404, "UNKNOWN_SESSION", "sessionId")
+
+
+async def test_a_failure_told_again_does_not_settle_the_next_attempt(platform: Platform) -> None:
+    """Found in review: a repeated webhook took the second try away from under its worker and freed the phone."""
+    first = await platform.claimed()
+    await platform.webhook("MESSAGE_FAILED", failure(first))
+    platform.clock.forward(600_000)
+    await platform.webhook("PING")
+    await platform.dispatch()
+    second = await platform.claim()
+    assert second["task"]["attempt"] == 2
+    await platform.webhook("MESSAGE_FAILED", failure(first))
+    assert (await platform.message(first["task"]["taskId"]))["state"] == "claimed"
+    await platform.webhook("MESSAGE_FAILED", {k: v for k, v in failure(second).items() if k != "token"})
+    assert (await platform.message(first["task"]["taskId"]))["state"] == "claimed", "without its claim it is no word"
+
+
+async def test_the_last_word_of_a_replaced_instance_does_not_silence_the_new_one(platform: Platform) -> None:
+    """Found in review: the old worker's "replaced elsewhere" made the session FAILED though the new one was connected."""
+    await platform.connect()
+    assert (await platform.hello(instance="the-new-one")).json()["epoch"] == 2
+    await platform.webhook("CONNECTED", {"epoch": 2})
+    platform.clock.forward(20)
+    await platform.webhook("DISCONNECTED", {"code": 440, "epoch": 1}, at_ms=platform.clock.now_ms())
+    assert (await session(platform))["connection"] == "CONNECTED"

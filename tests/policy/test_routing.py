@@ -25,6 +25,7 @@ def sticky(phone: str, age_ms: int = 1, *, warm: bool = False) -> Sticky:
 GONE = {"available": False}
 FULL = {"room": 0}
 BUSY = {"load": 5}
+SPENT = {"room": 0, "spent": True}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,8 @@ BUSY = {"load": 5}
         pytest.param([{}, GONE], sticky("b"), None, To("a"), id="cold and not available: moves"),
         pytest.param([GONE, GONE], sticky("b"), None, NOBODY, id="cold, nobody available"),
         pytest.param([{}], sticky("z"), None, To("a"), id="cold, its number is no more"),
-        pytest.param([{}, FULL], sticky("b"), None, To("b"), id="sticky goes to its number without room too"),
+        pytest.param([{}, FULL], sticky("b"), None, ROOM, id="sticky waits for a queue that is full for the moment"),
+        pytest.param([{}, SPENT], sticky("b"), None, To("a"), id="sticky, its day used up: moves"),
         pytest.param([{}, GONE], sticky("b", warm=True), None, To("b"), id="warm waits for its number"),
         pytest.param([{}, FULL], sticky("b", warm=True), None, To("b"), id="warm, without room"),
         pytest.param([{}, BUSY], sticky("b", 90 * STICKY_MS, warm=True), None, To("b"), id="warm does not age"),
@@ -77,11 +79,10 @@ def test_sticky_and_named_count_as_load():
 
 
 def test_a_phone_that_went_full_by_stickiness_gets_no_more():
-    """Stickiness may overfill a queue; free choices do not go there afterwards."""
+    """Stickiness fills a queue like anything else, never further; free choices go elsewhere then."""
     phones = fleet({"room": 1}, {"load": 50})
-    phones.route(sticky("a"), now_ms=NOON)
-    phones.route(sticky("a"), now_ms=NOON)
-    assert phones.loads["a"].room == -1
+    assert phones.route(sticky("a"), now_ms=NOON) == To("a")
+    assert phones.route(sticky("a"), now_ms=NOON) == ROOM
     assert phones.route(None, now_ms=NOON) == To("b")
 
 

@@ -12,9 +12,8 @@ from paceline.domain.jobs import Contact, Job, decode_job
 from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte
 from paceline.kits.failpoint import failpoint
-from paceline.policy.facts import Rules, is_available, sender
-from paceline.policy.pacing import effective_rpm
-from paceline.policy.routing import Fleet, NotNow, PhoneLoad, Sticky
+from paceline.policy.facts import Rules
+from paceline.policy.routing import Fleet, NotNow, PhoneLoad, Sticky, phone_load
 from paceline.store.jobs import TaskRoute, Turn
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -52,11 +51,11 @@ class Router:
     async def _take_turn(self, turn: Turn, now_ms: int) -> None:
         try:
             job = decode_job(turn.json)
+            contacts = await self._store.jobs.contacts(job.job_id, turn.cursor, TURN_TASKS)
         except msgspec.MsgspecError as error:
             self.failed += 1
             await self._store.jobs.fail(turn.job, f"malformed job: {error}", now_ms=now_ms)
             return
-        contacts = await self._store.jobs.contacts(job.job_id, turn.cursor, TURN_TASKS)
         if not contacts:
             self.failed += 1
             await self._store.jobs.fail(job.job_id, "the contacts of the job are missing", now_ms=now_ms)
@@ -88,8 +87,9 @@ class Router:
             else:
                 decision = fleet.route(sticky, named=job.phone, now_ms=now_ms)
                 if isinstance(decision, NotNow):
-                    pause = NO_SESSIONS_MS if decision.reason is Reason.NO_SESSIONS_AVAILABLE else fleet.room_in_ms()
-                    return tasks, (decision.reason, min(now_ms + pause, job.expires_at(index)))
+                    nobody = decision.reason is Reason.NO_SESSIONS_AVAILABLE
+                    pause_ms = NO_SESSIONS_MS if nobody else fleet.room_in_ms(job.phone)
+                    return tasks, (decision.reason, min(now_ms + pause_ms, job.expires_at(index)))
                 tasks.append(_routed(job, index, contact, decision.phone, sticky))
                 self._routed_since[decision.phone] += 1
         return tasks, None
@@ -102,20 +102,17 @@ class Router:
         return self._fleet
 
     def _loads(self, phones: list[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:
-        return [self._load(phone, priority, now_ms) for phone in phones]
-
-    def _load(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
-        waiting = phone.ahead_of(priority) + self._routed_since[phone.facts.phone]
-        who = sender(phone.facts, self._rules, now_ms=now_ms)
-        left = who.left_today
-        room = self._route_ahead if left is None else min(self._route_ahead, left)
-        return PhoneLoad(
-            phone=phone.facts.phone,
-            available=is_available(phone.facts, self._rules, now_ms=now_ms),
-            load=waiting,
-            room=room - waiting,
-            rpm=effective_rpm(who.pace),
-        )
+        return [
+            phone_load(
+                phone.facts,
+                self._rules,
+                waiting=phone.ahead_of(priority) + self._routed_since[phone.facts.phone],
+                parked=phone.parked,
+                ahead=self._route_ahead,
+                now_ms=now_ms,
+            )
+            for phone in phones
+        ]
 
 
 def _routed(job: Job, index: int, contact: Contact, phone: str, sticky: Sticky | None) -> TaskRoute:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from paceline.policy import forecast
-from paceline.policy.facts import Rules, Sender, is_available, sender
+from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import Capacity
-from paceline.policy.routing import Fleet, PhoneLoad
+from paceline.policy.routing import Fleet, PhoneLoad, phone_load
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -63,13 +63,13 @@ class Picture:
         return [kind for kind in found if kind is not None]
 
     def _load(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
-        waiting = phone.ahead_of(priority)
-        left = sender(phone.facts, self._rules, now_ms=now_ms).left_today
-        return PhoneLoad(
-            phone=phone.facts.phone,
-            available=is_available(phone.facts, self._rules, now_ms=now_ms),
-            load=waiting,
-            room=(SINGLE_SENDS_LIMIT if left is None else left) - waiting,
+        return phone_load(
+            phone.facts,
+            self._rules,
+            waiting=phone.ahead_of(priority),
+            parked=phone.parked,
+            ahead=SINGLE_SENDS_LIMIT,
+            now_ms=now_ms,
         )
 
 

@@ -52,7 +52,12 @@ class Inbound:
         changes = _session_changes(event)
         record = None if event.event == "PING" else _record(event, now_ms)
         answer = await self._store.sessions.event(
-            event.session_id, now_ms=now_ms, at_ms=event.timestamp, event=record, **changes
+            event.session_id,
+            now_ms=now_ms,
+            at_ms=event.timestamp,
+            event=record,
+            epoch=_number(event, "epoch"),
+            **changes,
         )
         if answer.code == "UNKNOWN_SESSION":
             raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
@@ -62,11 +67,16 @@ class Inbound:
         await self._settling.sent(event.session_id, task, wire_id, proof=_PROOFS[event.event], now_ms=now_ms)
 
     async def _failed(self, event: WorkerEvent, now_ms: int) -> None:
-        """The same fact as a nack. Only an explicit `notSent` frees the message; without it the outcome is unknown."""
+        """The same fact as a nack, if it names its claim (`token`, `epoch`): a late one must not settle the next try.
+
+        Only an explicit `notSent` frees the message; without it the outcome is unknown.
+        """
         task, error = _text(event, "messageId"), event.data.get("error")
         code, message = _error(error)
-        facts = await self._store.outbox.facts(task)
-        word = Word(event.session_id, facts.epoch, task, facts.token)
+        token, epoch = _number(event, "token"), _number(event, "epoch")
+        if token is None or epoch is None:
+            return
+        word = Word(event.session_id, epoch, task, token)
         if event.data.get("notSent") is True:
             await self._settling.refused(word, code, message, now_ms=now_ms)
         else:
@@ -101,6 +111,13 @@ def _error(error: Any) -> tuple[str, str]:
     if isinstance(error, dict) and isinstance(error.get("code"), str):
         return error["code"], str(error.get("message", ""))
     raise BadRequest("MISSING_FIELD", "MESSAGE_FAILED needs error.code", field="data.error.code")
+
+
+def _number(event: WorkerEvent, field: str) -> int | None:
+    value = event.data.get(field)
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:16])
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _text(event: WorkerEvent, field: str) -> str:

@@ -6,8 +6,12 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from paceline.domain.reasons import Reason
+from paceline.policy.facts import PhoneFacts, Rules, is_available, sender
+from paceline.policy.pacing import effective_rpm
 
 STICKY_MS = 86_400_000
+PARKED_AHEAD = 5
+"""How many times the usual filling may be parked on one number."""
 LOOK_AGAIN_MS = (500, 60_000)
 """A job that found no room looks again when a queue should be half empty, within these bounds."""
 
@@ -20,14 +24,36 @@ class PhoneLoad(msgspec.Struct):
     load: int
     room: int
     rpm: float = 60.0
+    spent: bool = False
+    """What waits here uses up its day; only tomorrow makes room."""
 
     @property
     def room_in_ms(self) -> int:
         """When half of what waits here will have gone out: early enough that the queue never runs dry."""
         low, high = LOOK_AGAIN_MS
-        if self.load + self.room <= 0:
-            return high  # its day is used up; only tomorrow makes room
+        if self.spent:
+            return high
         return min(high, max(low, int(self.load / 2 * 60_000 / self.rpm)))
+
+
+def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ahead: int, now_ms: int) -> PhoneLoad:
+    """A number with `waiting` tasks before a new one (that it is busy with counted in), to be filled up to `ahead`.
+
+    What a recipient's night parks is bounded too, but far wider, so that sleepers do not hold up the awake.
+    """
+    who = sender(facts, rules, now_ms=now_ms)
+    queued = waiting - (1 if facts.unsettled else 0)
+    rooms = [ahead - waiting, PARKED_AHEAD * ahead - parked]
+    if who.left_today is not None:
+        rooms.append(who.left_today - queued)
+    return PhoneLoad(
+        phone=facts.phone,
+        available=is_available(facts, rules, now_ms=now_ms),
+        load=waiting,
+        room=min(rooms),
+        rpm=effective_rpm(who.pace),
+        spent=who.left_today is not None and who.left_today <= queued,
+    )
 
 
 class Sticky(msgspec.Struct, frozen=True):
@@ -64,9 +90,10 @@ class Fleet:
             heappush(self._heap, (load.load, load.phone))
         return decision
 
-    def room_in_ms(self) -> int:
+    def room_in_ms(self, named: str | None = None) -> int:
         """When it is worth asking again after `WAITING_FOR_ROOM`."""
-        return min((load.room_in_ms for load in self.loads.values() if load.available), default=LOOK_AGAIN_MS[1])
+        asked = [load for load in self.loads.values() if load.available and named in (None, load.phone)]
+        return min((load.room_in_ms for load in asked), default=LOOK_AGAIN_MS[1])
 
     def _choose(self, sticky: Sticky | None, named: str | None, now_ms: int) -> To | NotNow:
         if named is not None:
@@ -76,8 +103,9 @@ class Fleet:
             return To(sticky.phone)
         if sticky is not None and now_ms - sticky.at_ms < STICKY_MS:
             load = self.loads.get(sticky.phone)
-            if load is not None and load.available:
-                return To(sticky.phone)
+            if load is not None and load.available and not load.spent:
+                # A queue that is only full for the moment is worth the wait: the conversation stays on its number.
+                return self._named(sticky.phone)
         return self._least_loaded()
 
     def _named(self, phone: str) -> To | NotNow:

@@ -55,13 +55,14 @@ class Sessions:
         now_ms: int,
         at_ms: int,
         event: str | None = None,
+        epoch: int | None = None,
         connection: str | None = None,
         authorisation: str | None = None,
         quarantine: str | None = None,
     ) -> EventAnswer:
         return await self._caller.call(
-            "session_event", EventAnswer, session=session, now=now_ms, at=at_ms, event=event, connection=connection,
-            authorisation=authorisation, quarantine=quarantine,
+            "session_event", EventAnswer, session=session, now=now_ms, at=at_ms, event=event, epoch=epoch,
+            connection=connection, authorisation=authorisation, quarantine=quarantine,
         )  # fmt: skip
 
     async def get(self, session: str) -> SessionView | None:

@@ -1,5 +1,5 @@
--- Records what a worker said about its session. Late words of an older moment do not undo newer ones.
--- a: session, event (JSON), now, at (the worker's own time), connection?, authorisation?, quarantine? (reason)
+-- Records what a worker said about its session. Late words, of an older moment or of an instance that was replaced, change nothing.
+-- a: session, event (JSON), now, at (the worker's own time), epoch?, connection?, authorisation?, quarantine? (reason)
 -- Returns OK {phone} | UNKNOWN_SESSION.
 local key = K.session(a.session)
 local phone = call('HGET', key, 'phone')
@@ -9,6 +9,7 @@ if a.event then
   call('LPUSH', K.session_events(a.session), a.event)
   call('LTRIM', K.session_events(a.session), 0, 199)
 end
+if a.epoch and a.epoch < tonumber(call('HGET', key, 'epoch') or '0') then return reply('OK', {phone = phone}) end
 if a.connection and a.at >= tonumber(call('HGET', key, 'connectionAt') or '0') then
   call('HSET', key, 'connection', a.connection, 'connectionAt', a.at)
   if a.authorisation then call('HSET', key, 'authorisation', a.authorisation) end
@@ -26,7 +27,8 @@ if a.connection and a.at >= tonumber(call('HGET', key, 'connectionAt') or '0') t
   end
 end
 if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then
-  call('HSET', K.phone(phone), 'quarantined', 1)
+  -- With its reason: the message it was busy with may keep the dispatcher from looking at it for a while.
+  call('HSET', K.phone(phone), 'quarantined', 1, 'waitReason', 'QUARANTINED', 'waitUntil', a.now)
   incident('SESSION_QUARANTINED', a.now, {sessionId = a.session, phone = phone, reason = a.quarantine})
 end
 return reply('OK', {phone = phone})

@@ -68,13 +68,14 @@ local function put_back(phone, entries)
   end
 end
 
--- Parked tasks whose time has come return to the head.
+-- Parked tasks whose time has come return to the head. Returns how many.
 local function unpark(phone, now)
   local ready = {}
   for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '-inf', now)) do
     local task = cjson.decode(entry).task
     call('ZREM', K.parked(phone), entry)
     local retried = call('HGET', K.message(task), 'attempts')
+    call('HDEL', K.message(task), 'waitReason', 'waitUntil')
     if move(task, tonumber(retried or '0') > 0 and 't' or 'r', now) then
       ready[#ready + 1] = entry
     else
@@ -83,6 +84,7 @@ local function unpark(phone, now)
     end
   end
   put_back(phone, ready)
+  return #ready
 end
 
 -- A message was on the wire somewhere between `from` (it was claimed and its slot had come) and `at` (we heard of it), kept as
