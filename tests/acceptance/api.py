@@ -7,6 +7,7 @@ a connection that breaks or a 503 is met by asking again.
 import json
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -134,10 +135,7 @@ class Client:
             view = self.job(job)
             return view if view["state"] in ENDED and view["closedAt"] else None
 
-        return [
-            wait_for(f"job {job.job_id} to end", lambda job=job: ended(job), patience_seconds)  # type: ignore[misc]
-            for job in jobs
-        ]
+        return [wait_for(f"job {job.job_id} to end", partial(ended, job), patience_seconds) for job in jobs]
 
     def wait_sent(self, job: Asked, number: int) -> None:
         """Until so many of the job's messages are in the ledger."""
@@ -148,7 +146,7 @@ class Client:
             view = self.message(task)
             return view if (view["waiting"] or {}).get("reason") == reason else None
 
-        return wait_for(f"{task} to wait for {reason}", waiting)  # type: ignore[return-value]
+        return wait_for(f"{task} to wait for {reason}", waiting)
 
     def wait_connected(self, *sessions: str) -> None:
         for name in sessions:

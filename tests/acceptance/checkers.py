@@ -5,6 +5,7 @@ a checker that borrowed them from the product would share its mistakes.
 """
 
 import hashlib
+import hmac
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from .api import ENDED, PARTS, Asked, Client
-from .platform import CANARIES, Platform
+from .platform import CANARIES, WEBHOOK_SECRET, Platform
 
 WENT_OUT = ("sent", "delivered", "read")
 FINAL = (*WENT_OUT, "failed", "expired", "canceled", "suppressed")
@@ -29,7 +30,7 @@ class Evidence:
         """Suppressed people, and when that was acknowledged."""
         self.views = {job.job_id: client.job(job) for job in jobs}
         self.messages = {task: view for job in jobs for task, view in client.messages(job).items()}
-        self.events = [json.loads(raw) for raw in platform.redis.lrange("jobs:events", 0, -1)]  # type: ignore[union-attr]
+        self.events = [json.loads(raw) for raw in platform.redis.lrange("jobs:events", 0, -1)]
         self.lines = platform.ledger()
         self.by_task: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.by_session: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -176,9 +177,5 @@ def secrets_in_logs(platform: Platform) -> list[str]:
 
 
 def _derived_secrets(platform: Platform) -> list[str]:
-    import hmac
-
-    from .platform import WEBHOOK_SECRET
-
     sessions = [path.name for path in (platform.data / "sessions").iterdir()]
     return [hmac.new(WEBHOOK_SECRET.encode(), name.encode(), hashlib.sha256).hexdigest() for name in sessions]

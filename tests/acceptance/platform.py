@@ -29,7 +29,7 @@ TEXT_CANARY = "canary-text-2c9e41"
 CANARIES = (API_KEY, WEBHOOK_SECRET, TEXT_CANARY)
 
 # Only reached when something is broken: nothing here is a promise about time.
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 150.0
 LOOK_SECONDS = 0.05
 
 _FOREIGN = ("REDIS_URL", "HOST", "PORT", "PACELINE_POLICY", "PACELINE_FAILPOINTS", "DASHBOARD_PORT")
@@ -74,7 +74,7 @@ def policy_toml(normal: Pace = NORMAL, old: Pace = OLD) -> str:
     return head + level("normal", normal, f"max_age_days = {OLD_DAYS}\n") + level("old", old)
 
 
-def wait_for(what: str, look: Callable[[], T], patience_seconds: float = PATIENCE_SECONDS) -> T:
+def wait_for(what: str, look: Callable[[], T | None], patience_seconds: float = PATIENCE_SECONDS) -> T:
     """Look until there is something to see; what it is."""
     deadline = time.monotonic() + patience_seconds
     while True:
@@ -196,13 +196,18 @@ class Platform:
         return {name: pid for name, pid in found.items() if pid is not None}
 
     def pid(self, service: str) -> int:
-        return wait_for(f"{service} to run", lambda: self.pids().get(service))  # type: ignore[return-value]
+        return wait_for(f"{service} to run", lambda: self.pids().get(service))
 
     def kill(self, service: str) -> int:
         """kill -9; returns when `up` has started it again, with the new pid."""
         old = self.pid(service)
         os.kill(old, signal.SIGKILL)
-        return wait_for(f"{service} to be restarted", lambda: (new := self.pids().get(service)) != old and new)  # type: ignore[return-value]
+
+        def new_pid() -> int | None:
+            pid = self.pids().get(service)
+            return None if pid == old else pid
+
+        return wait_for(f"{service} to be restarted", new_pid)
 
     @contextlib.contextmanager
     def frozen(self, service: str) -> Iterator[None]:

@@ -39,7 +39,7 @@ class PingLoop(threading.Thread):
 
 
 def used_memory(platform: Platform) -> int:
-    return int(platform.redis.info("memory")["used_memory"])  # type: ignore[index]
+    return int(platform.redis.info("memory")["used_memory"])
 
 
 def waiting_keys(platform: Platform, job_id: str) -> dict[str, int]:
@@ -47,7 +47,7 @@ def waiting_keys(platform: Platform, job_id: str) -> dict[str, int]:
     found = {key for pattern in WAITING_WORK for key in platform.redis.scan_iter(pattern.format(job_id), count=10_000)}
     ttls = {key: platform.redis.ttl(key) for key in found}
     # A queue that was emptied between the two looks is gone.
-    return {key: ttl for key, ttl in ttls.items() if ttl != GONE}  # type: ignore[misc]
+    return {key: ttl for key, ttl in ttls.items() if ttl != GONE}
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_two_dispatchers_share_a_job_while_redis_forgets_its_scripts(platform: P
 
 @pytest.mark.parametrize("on_unknown", ["resend", "hold"])
 def test_redis_killed_in_the_middle_forgets_nothing(platform: Platform, client: Client, on_unknown: str) -> None:
-    """kill -9 of Redis, twice, under load: what it had answered for is on the disk, and everything goes on by itself."""
+    """kill -9 of Redis, twice, under load: what it had answered for is on the disk, and all goes on by itself."""
     job = client.post_job(people(60), on_unknown=on_unknown)
     for number in (10, 30):
         client.wait_sent(job, number)
@@ -93,7 +93,7 @@ def test_a_worker_frozen_for_longer_than_its_lease(platform: Platform, client: C
 
 
 def test_a_frozen_dispatcher_comes_back_with_old_news(platform: Platform, client: Client) -> None:
-    """SIGSTOP of one dispatcher for longer than its hold on a phone: the other goes on, and the late one does no harm."""
+    """SIGSTOP of one dispatcher for longer than its hold on a phone: the other goes on, the late one does no harm."""
     job = client.post_job(people(120))
     client.wait_sent(job, 10)
     with platform.frozen("dispatcher"):

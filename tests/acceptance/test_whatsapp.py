@@ -5,7 +5,6 @@ minute, and the acks that never come and have no receipt.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -55,9 +54,9 @@ def background(slow_job: Asked, mute_jobs: dict[str, Asked]) -> None:
 
 
 @pytest.fixture
-def number(request: pytest.FixtureRequest) -> Iterator[str]:
+def number() -> str:
     """The session of this test alone."""
-    yield f"sim-{next(_numbers)}"
+    return f"sim-{next(_numbers)}"
 
 
 _numbers = iter(range(1, SESSIONS - 1))
@@ -68,7 +67,7 @@ def simulate(platform: Platform, session: str, **behaviour: Any) -> None:
 
 
 def dead_letters(platform: Platform) -> dict[str, dict[str, Any]]:
-    letters = [json.loads(raw) for raw in platform.redis.lrange("queue:dead_letter", 0, -1)]  # type: ignore[union-attr]
+    letters = [json.loads(raw) for raw in platform.redis.lrange("queue:dead_letter", 0, -1)]
     return {letter["taskId"]: letter for letter in letters}
 
 

@@ -186,7 +186,7 @@ async def test_a_failure_told_again_does_not_settle_the_next_attempt(platform: P
 
 
 async def test_the_last_word_of_a_replaced_instance_does_not_silence_the_new_one(platform: Platform) -> None:
-    """Found in review: the old worker's "replaced elsewhere" made the session FAILED though the new one was connected."""
+    """Found in review: the old worker said "replaced", and the session was FAILED though the new one was connected."""
     await platform.connect()
     assert (await platform.hello(instance="the-new-one")).json()["epoch"] == 2
     await platform.webhook("CONNECTED", {"epoch": 2})

@@ -13,11 +13,15 @@ import msgspec
 from paceline.domain.ids import parse_task_id, whatsapp_id
 from paceline.domain.states import MESSAGE_STATE
 from paceline.policy import hours, pacing
+from paceline.policy.retry import RetrySettings
 from paceline.store.jobs import JobView, MessageView
 from paceline.testing.scenario import JobPlan
 from paceline.testing.world import World
 from paceline.worker.drivers.ledger import LedgerLine
 from paceline.worker.drivers.whatsapp import receipts_of
+
+PATIENCE_MS = 180_000
+"""A routed task of higher priority has been taken by then; less than this may be routing's own time."""
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -91,6 +95,83 @@ def nothing_is_lost(evidence: Evidence) -> Iterator[str]:
     for task in evidence.messages:
         if evidence.state(task) in ("sent", "delivered", "read") and task not in evidence.by_task:
             yield f"{task} is called {evidence.state(task)} but never went out"
+
+
+def ends_are_justified(evidence: Evidence) -> Iterator[str]:
+    """Whoever was not written to was not for a reason that the outside world knows of too."""
+    for task, view in evidence.messages.items():
+        reasons: dict[str, Callable[[], bool]] = {
+            "expired": lambda: _expired(evidence, view),  # noqa: B023 - asked at once
+            "suppressed": lambda: view.contact.to in evidence.world.suppressed_at,  # noqa: B023
+            "canceled": lambda: view.job.job_id in evidence.world.canceled_at,  # noqa: B023
+            "failed": lambda: _failed(evidence, task, view),  # noqa: B023
+        }
+        state = evidence.state(task)
+        if state in reasons and not reasons[state]():
+            yield f"{task} ended {state} ({view.known.get('errorCode')}) without a reason"
+
+
+def _expired(evidence: Evidence, view: MessageView) -> bool:
+    _, index = parse_task_id(view.task_id) or ("", 0)
+    until = _due_at(evidence, view, index) + view.job.validity_seconds * 1_000
+    return int(view.known.get("endedAt", evidence.world.sim.now_ms)) >= until
+
+
+def _failed(evidence: Evidence, task: str, view: MessageView) -> bool:
+    code, history = view.known.get("errorCode", ""), evidence.history(task)
+    behaviour, faults = evidence.world.scenario.behaviour, evidence.world.scenario.faults
+    if code in ("NOT_ON_WHATSAPP", "RESTRICTED_463"):
+        return behaviour.not_registered > 0
+    if code == "NO_COMMON_HOURS":
+        return evidence.world.scenario.policy.recipient_hours is not None
+    if code in ("UNKNOWN_OUTCOME", "POISON"):
+        return faults.crash > 0 or behaviour.lost_ack > 0 or evidence.world.scenario.outage[1] > 0
+    return sum(entry["what"] in ("retry", "unknown", "failed") for entry in history) > RetrySettings().max_retries
+
+
+def _due_at(evidence: Evidence, view: MessageView, index: int) -> int:
+    """When it may go at the earliest, from what the caller asked for."""
+    plan = evidence.world.jobs[view.job.job_id]
+    start = max(plan.at_ms + plan.delay_ms, view.job.accepted_at) if plan.delay_ms else view.job.accepted_at
+    return start + index * plan.spread_minutes * 60_000 // view.job.total
+
+
+def nothing_goes_before_its_time(evidence: Evidence) -> Iterator[str]:
+    for task, lines in evidence.by_task.items():
+        view = evidence.messages[task]
+        _, index = parse_task_id(task) or ("", 0)
+        plan = evidence.world.jobs[view.job.job_id]
+        due = view.job.accepted_at if plan.single and not plan.delay_ms else _due_at(evidence, view, index)
+        if lines[0].at < due:
+            yield f"{task} went out at {lines[0].at}, {due - lines[0].at} ms before its time"
+
+
+def what_was_asked_is_what_went_out(evidence: Evidence) -> Iterator[str]:
+    for task, lines in evidence.by_task.items():
+        view = evidence.messages[task]
+        plan = evidence.world.jobs[view.job.job_id]
+        for line in lines:
+            if line.text != plan.text or line.to != view.contact.to:
+                yield f"{task}: {line.text!r} to {line.to} is not what was asked"
+
+
+def first_things_first(evidence: Evidence) -> Iterator[str]:
+    """In a quiet world: nothing of a lower priority is handed over while something higher has long been waiting."""
+    scenario = evidence.world.scenario
+    if (
+        scenario.faults.crash
+        or scenario.behaviour.lost_ack
+        or scenario.policy.recipient_hours
+        or scenario.outage[1] > 5_000
+    ):
+        return
+    for phone, lines in evidence.by_phone.items():
+        seen = [(evidence.messages[line.task_id], line) for line in lines]
+        for low, line in seen:
+            for high, other in seen:
+                waited = line.at - _due_at(evidence, high, parse_task_id(other.task_id)[1])  # type: ignore[index]
+                if high.job.priority > low.job.priority and other.at > line.at and waited > PATIENCE_MS:
+                    yield f"{phone}: {line.task_id} went before {other.task_id}, which has priority {high.job.priority}"
 
 
 def one_id_one_number(evidence: Evidence) -> Iterator[str]:
@@ -189,9 +270,13 @@ def stop_means_stop(evidence: Evidence) -> Iterator[str]:
 
 JUDGES: list[tuple[str, Callable[[Evidence], Iterator[str]]]] = [
     ("I1", nothing_is_lost),
+    ("I1", ends_are_justified),
+    ("I2", what_was_asked_is_what_went_out),
     ("I2", one_id_one_number),
     ("I3", pace_is_kept),
     ("I4", caps_and_hours_are_kept),
+    ("I4", nothing_goes_before_its_time),
+    ("I5", first_things_first),
     ("I5", first_come_first_served),
     ("I6", done_once),
     ("I9", stop_means_stop),

@@ -54,6 +54,14 @@ def _server_zone(phone: str, timezone: str | None) -> str:
     return "UTC"
 
 
+def _no_second_try(code: str, **facts: Any) -> retry.RetryDecision:
+    return retry.GiveUp(code, "permanent")
+
+
+def _all_at_once(job: Any, index: int) -> int:
+    return int(job.accepted_at)
+
+
 _ids_given = 0
 
 
@@ -75,6 +83,12 @@ BUGS = [
     Bug("a proof that a message went out is ignored once it was given up", "I1", {
         "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now)",
                             "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now)")}),
+    Bug("everything is called expired", "I1", {
+        "claim_due.lua": ("tz = item.tz, expiresAt = item.expiresAt,", "tz = item.tz, expiresAt = 0,")}),
+    Bug("every other message is called suppressed", "I1", {
+        "claim_due.lua": ("suppressed = call('ZSCORE', K.suppressions(), item.to) and true or false",
+                          "suppressed = item.seq % 2 == 0")}),
+    Bug("every failure is final", "I1", python=("paceline.policy.retry.after_failure", "_no_second_try")),
     Bug("an unknown outcome is sent again although it must be held", "I2",
         python=("paceline.policy.retry.after_unknown", "_resend_always")),
     Bug("a new message id for every try", "I2", python=("paceline.worker.sender.whatsapp_id", "_new_id_each_time")),
@@ -84,6 +98,9 @@ BUGS = [
     Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1)", "'capUsed', used)")}),
     Bug("hours are those of the server", "I4", python=("paceline.policy.hours.phone_zone", "_server_zone")),
     Bug("the gate lets everything pass", "I4", python=("paceline.policy.gate.decide", "_always_give")),
+    Bug("what is scheduled goes at once", "I4", python=("paceline.domain.jobs.Job.scheduled_at", "_all_at_once")),
+    Bug("the lowest priority is served first", "I5", {
+        "claim_due.lua": ("for priority = 3, 1, -1 do", "for priority = 1, 3 do")}),
     Bug("the newest is served first", "I5", {
         "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))",
                          "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))")}),

@@ -40,7 +40,8 @@ class PhonePlan(msgspec.Struct, frozen=True):
     timezone: str
 
 
-class JobPlan(msgspec.Struct, frozen=True):
+class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
     at_ms: int
     contacts: list[str]
     priority: int
@@ -50,6 +51,10 @@ class JobPlan(msgspec.Struct, frozen=True):
     delay_ms: int = 0
     """Its `sendAt`, counted from when it is posted."""
     spread_minutes: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"text of {self.name}"
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +77,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(seed: int) -> Scenario:
+    """The run of a seed; negative ones are the drills."""
+    if seed < 0:
+        return DRILLS[-seed - 1]
     rng = Random(seed)
     policy = rng.choice([FAST, BURSTY, TIGHT, TIGHT])
     hold_only = rng.random() < 0.4
@@ -79,7 +87,7 @@ def draw(seed: int) -> Scenario:
     if rng.random() < 0.3:
         phones.append(msgspec.structs.replace(phones[0], session="second"))
     start_ms, outage = _start(rng, phones[0].timezone)
-    jobs = [_job(rng, hold_only, start_ms) for _ in range(rng.randint(1, 3))]
+    jobs = [_job(rng, f"job-{number}", hold_only, start_ms) for number in range(rng.randint(1, 3))]
     everybody = [to for job in jobs for to in job.contacts]
     return Scenario(
         seed=seed,
@@ -116,7 +124,7 @@ def _start(rng: Random, zone: str) -> tuple[int, tuple[int, int]]:
     return start, (closing - rng.randrange(20_000), rng.randrange(50_000))
 
 
-def _job(rng: Random, hold_only: bool, start_ms: int) -> JobPlan:
+def _job(rng: Random, name: str, hold_only: bool, start_ms: int) -> JobPlan:
     single = rng.random() < 0.25
     first = rng.randrange(9_000)
     most = rng.choice([14, 14, 30])
@@ -124,6 +132,7 @@ def _job(rng: Random, hold_only: bool, start_ms: int) -> JobPlan:
     digits = 11 if country == "1808" else 12
     contacts = [f"{country}{first + number:0{digits - 4}d}" for number in range(1 if single else rng.randint(2, most))]
     return JobPlan(
+        name=name,
         at_ms=start_ms + rng.randint(0, 3 * MINUTE_MS),
         contacts=contacts,
         priority=rng.choice([1, 1, 1, 2, 3]),
@@ -152,6 +161,7 @@ def _behaviour(rng: Random, *, dedupe: bool) -> Behaviour:
         disconnect_after=trouble,
         not_registered=trouble / 2,
         restricted=trouble / 4,
+        rate_limit=trouble / 4,
         delivered_ratio=rng.choice([1.0, 0.7]),
         delivered_delay_ms=rng.choice([(300, 5_000), (300, 90_000)]),
         read_delay_ms=(2_000, 120_000),
@@ -167,3 +177,48 @@ def _faults(rng: Random, start_ms: int) -> Faults:
         freeze=level / 4,
         until_ms=start_ms + rng.randint(2, 20) * MINUTE_MS,
     )
+
+
+# Drills: runs made for one rule each, in an otherwise quiet world, so that no rule waits for chance to be looked at.
+
+
+def _drill(
+    number: int, policy: Policy, jobs: list[JobPlan], *, start_ms: int, outage: tuple[int, int] | None = None
+) -> Scenario:
+    return Scenario(
+        seed=-number,
+        policy=policy,
+        start_ms=start_ms,
+        phones=[PhonePlan("447700900000", "s0", 30 * DAY_MS, "Europe/London")],
+        jobs=jobs,
+        suppressions=[],
+        cancels=[],
+        outage=outage or (start_ms, 0),
+        behaviour=Behaviour(ack_delay_ms=(20, 200)),
+        faults=Faults(),
+        lease_ms=120_000,
+    )
+
+
+def _plain_job(name: str, at_ms: int, count: int, priority: int = 1) -> JobPlan:
+    contacts = [f"97250{priority}{number:06d}" for number in range(count)]
+    return JobPlan(
+        name=name, at_ms=at_ms, contacts=contacts, priority=priority, on_unknown="resend", validity_seconds=864_000
+    )
+
+
+def _drills() -> list[Scenario]:
+    # In London, on the last day of summer time: the hour at which TIGHT closes.
+    noon = MIDNIGHTS_MS[0] + 11 * HOUR_MS
+    early = noon - 2 * HOUR_MS
+    busy = [_plain_job("many", early, 30)]
+    mixed = [_plain_job("low", early, 30), _plain_job("high", early + MINUTE_MS, 10, priority=3)]
+    drills = [_drill(1, FAST, busy, start_ms=early), _drill(2, BURSTY, mixed, start_ms=early)]
+    for number in range(3, 9):
+        start = noon - MINUTE_MS
+        away = (noon - number * 1_500, 20_000)
+        drills.append(_drill(number, TIGHT, [_plain_job("late", start, 12)], start_ms=start, outage=away))
+    return drills
+
+
+DRILLS = _drills()

@@ -11,12 +11,14 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import msgspec
+
 from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
-from paceline.domain.errors import RequestError, Unavailable
-from paceline.domain.ids import new_ulid
+from paceline.domain.errors import Conflict, RequestError, Unavailable
 from paceline.domain.states import CLOSED_JOB_STATES
+from paceline.gateway.idempotency import Idempotency
 from paceline.gateway.intake import Intake
 from paceline.gateway.schemas import JobRequest, SendRequest
 from paceline.kits import failpoint
@@ -209,15 +211,15 @@ class World:
         self._client_done = True
 
     def _deeds(self, store: Store, intake: Intake) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
-        ids = [new_ulid(job.at_ms, Random(index)) for index, job in enumerate(self.scenario.jobs)]
         deeds: list[tuple[int, Callable[[], Awaitable[None]]]] = []
-        for job_id, job in zip(ids, self.scenario.jobs, strict=True):
-            deeds.append((job.at_ms, partial(self._submit, intake, job_id, job)))
+        idempotency = Idempotency(store)
+        for job in self.scenario.jobs:
+            deeds.append((job.at_ms, partial(self._submit, intake, idempotency, job)))
         for at_ms, to in self.scenario.suppressions:
             deeds.append((at_ms, partial(self._suppress, store, to)))
         deeds.append((self.scenario.outage[0], self._outage))
         for at_ms, index in self.scenario.cancels:
-            deeds.append((at_ms, partial(self._cancel, store, ids[index])))
+            deeds.append((at_ms, partial(self._cancel, store, self.scenario.jobs[index])))
         return deeds
 
     async def _insist(self, process: Process, deed: Callable[[], Awaitable[None]]) -> None:
@@ -235,35 +237,42 @@ class World:
             timezone=phone.timezone, tags=[], limit=4, now_ms=self.sim.now_ms,
         )  # fmt: skip
 
-    async def _submit(self, intake: Intake, job_id: str, job: JobPlan) -> None:
+    async def _submit(self, intake: Intake, idempotency: Idempotency, job: JobPlan) -> None:
+        """The caller knows no job id, only its Idempotency-Key; each try brings a new id, and one of them counts."""
         try:
-            await self._accepted(intake, job_id, job)
+            answer = await idempotency.answer(
+                by="world", key=job.name, body=job.name, job_id=intake.new_job_id(self.sim.now_ms),
+                now_ms=self.sim.now_ms, work=partial(self._accept, intake, job),
+            )  # fmt: skip
+            await Point(self.gateway)
+        except Conflict as error:
+            raise Unavailable("the first request is still in flight") from error
         except RequestError:
             # Refused, e.g. everybody in it said stop before: then nothing of it may ever be sent.
             return
-        self.jobs[job_id] = job
+        named = msgspec.json.decode(answer)
+        self.jobs[named.get("jobId") or named["messageId"].partition(":")[0]] = job
 
-    async def _accepted(self, intake: Intake, job_id: str, job: JobPlan) -> None:
+    async def _accept(self, intake: Intake, job: JobPlan, job_id: str) -> bytes:
         now_ms = self.sim.now_ms
         send_at = job.at_ms + job.delay_ms if job.at_ms + job.delay_ms > now_ms else None
+        answer: msgspec.Struct
         if job.single:
-            single = SendRequest(
-                to=job.contacts[0], message=f"text of {job_id}", priority=job.priority, send_at=send_at
-            )
-            await intake.send(single, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
+            single = SendRequest(to=job.contacts[0], message=job.text, priority=job.priority, send_at=send_at)
+            answer = await intake.send(single, by="world", job_id=job_id, idem_key=job.name, now_ms=now_ms)
         else:
             request = JobRequest(
                 mode="message",
                 contacts=list(job.contacts),
-                text=f"text of {job_id}",
+                text=job.text,
                 priority=job.priority,
                 on_unknown=job.on_unknown,  # type: ignore[arg-type]
                 validity_seconds=job.validity_seconds,
                 send_at=send_at,
                 spread_minutes=job.spread_minutes,
             )
-            await intake.job(request, by="world", job_id=job_id, idem_key=None, now_ms=now_ms)
-        await Point(self.gateway)
+            answer = await intake.job(request, by="world", job_id=job_id, idem_key=job.name, now_ms=now_ms)
+        return msgspec.json.encode(answer)
 
     async def _outage(self) -> None:
         worker = next(p for p in self.sim.processes if p.name == f"worker-{self.scenario.phones[0].session}")
@@ -273,9 +282,10 @@ class World:
         await store.guards.suppress([Suppression(to, self.sim.now_ms)])
         self.suppressed_at.setdefault(to, self.sim.now_ms)
 
-    async def _cancel(self, store: Store, job_id: str) -> None:
-        if job_id in self.jobs and (await store.jobs.cancel(job_id, now_ms=self.sim.now_ms)).code == "OK":
-            self.canceled_at.setdefault(job_id, self.sim.now_ms)
+    async def _cancel(self, store: Store, job: JobPlan) -> None:
+        for job_id in [id_ for id_, plan in self.jobs.items() if plan is job]:
+            if (await store.jobs.cancel(job_id, now_ms=self.sim.now_ms)).code == "OK":
+                self.canceled_at.setdefault(job_id, self.sim.now_ms)
 
     # The end
 
