@@ -201,6 +201,13 @@ class TestUnknown:
         stage.retry(task, token=token, epoch=2, crash=True, pinned=True, code="UNKNOWN_OUTCOME")
         assert stage.message(task)["crashes"] == "1"
 
+    def test_a_lease_that_ended_on_a_slow_host_is_no_crash(self, stage: Stage) -> None:
+        """Three of them made a healthy message POISON, although the worker that gave it back each time never died."""
+        task, token = stage.claimed()
+        stage.settle(task, "unknown", from_="c", reason="LEASE_ENDED")
+        stage.settle(task, "returned", token=token, epoch=1, crash=False, **RETURNED)
+        assert stage.message(task).get("crashes", "0") == "0"
+
     def test_the_end_of_its_validity_bounds_the_wait(self, stage: Stage) -> None:
         job, task, _ = stage.claimed()
         stage.now += 120_000

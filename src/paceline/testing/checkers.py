@@ -20,8 +20,8 @@ from paceline.testing.world import World
 from paceline.worker.drivers.ledger import LedgerLine
 from paceline.worker.drivers.whatsapp import receipts_of
 
-PATIENCE_MS = 180_000
-"""A routed task of higher priority has been taken by then; less than this may be routing's own time."""
+PATIENCE_MS = 15_000
+"""By then a task of higher priority is routed, and what was handed over before it has gone out."""
 
 
 class Violation(msgspec.Struct, frozen=True):

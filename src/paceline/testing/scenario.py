@@ -13,8 +13,8 @@ from paceline.worker.drivers.config import Behaviour
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
 MIDNIGHTS_MS = (1_792_886_400_000, 1_793_491_200_000, 1_806_105_600_000, 1_794_700_800_000)
-"""Midnight UTC of the days before the clocks change in Europe (October, March) and America (November), and of an
-ordinary Sunday."""
+"""Midnight UTC of the days on which the clocks go back in Europe and in America, of the day before they go forward in
+Europe, and of an ordinary Sunday."""
 COUNTRIES = ("9725", "9725", "9725", "8190", "1808")
 """Israel, Japan, Hawaii: awake at different hours, and some never together with some numbers."""
 
@@ -208,11 +208,11 @@ def _plain_job(name: str, at_ms: int, count: int, priority: int = 1) -> JobPlan:
 
 
 def _drills() -> list[Scenario]:
-    # In London, on the last day of summer time: the hour at which TIGHT closes.
-    noon = MIDNIGHTS_MS[0] + 11 * HOUR_MS
+    # In London, a few hours after the clocks went back: the hour at which TIGHT closes.
+    noon = MIDNIGHTS_MS[0] + 12 * HOUR_MS
     early = noon - 2 * HOUR_MS
     busy = [_plain_job("many", early, 30)]
-    mixed = [_plain_job("low", early, 30), _plain_job("high", early + MINUTE_MS, 10, priority=3)]
+    mixed = [_plain_job("low", early, 60), _plain_job("high", early + MINUTE_MS, 10, priority=3)]
     drills = [_drill(1, FAST, busy, start_ms=early), _drill(2, BURSTY, mixed, start_ms=early)]
     for number in range(3, 9):
         start = noon - MINUTE_MS

@@ -68,7 +68,8 @@ local function may_have_gone_out()
   call('HSETNX', key, 'maybeSentToken', about.token)
 end
 
--- A lease that ended and the next instance's word about it are one crash.
+-- The next instance's word tells that the one before died; said twice about one claim it is one crash. A lease that ended tells
+-- nothing of the kind: the host may have been slow, and a message must not be put aside for that.
 local function crashed()
   if about.crashToken ~= about.token then call('HINCRBY', key, 'crashes', 1) end
   call('HSET', key, 'crashToken', about.token)
@@ -80,7 +81,6 @@ if a.outcome == 'unknown' then
   call('ZADD', K.deadlines(), about.expiresAt, a.task)
   move(a.task, 'u', a.now)
   may_have_gone_out()
-  crashed()
   call('HSET', key, 'waitReason', 'UNKNOWN_OUTCOME')
   remember(a.task, {at = a.now, what = 'unknown', reason = a.reason})
   free_phone(phone, a.task, a.now, true)
