@@ -203,8 +203,9 @@ class TestUnknown:
 
     def test_a_lease_that_ended_on_a_slow_host_is_no_crash(self, stage: Stage) -> None:
         """Three of them made a healthy message POISON, although the worker that gave it back each time never died."""
-        task, token = stage.claimed()
-        stage.settle(task, "unknown", from_="c", reason="LEASE_ENDED")
+        _, task, token = stage.claimed()
+        stage.now += 120_000
+        stage.settle(task, "unknown", from_="c", overdue=True, reason="LEASE_ENDED")
         stage.settle(task, "returned", token=token, epoch=1, crash=False, **RETURNED)
         assert stage.message(task).get("crashes", "0") == "0"
 
