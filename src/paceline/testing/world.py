@@ -83,14 +83,14 @@ class World:
         redis.flush()
         self._build()
 
-    def run(self) -> bool:
+    def run(self, max_steps: int = MAX_STEPS) -> bool:
         """True when everything that was accepted has ended."""
         failpoint.set_hook(self._failpoint)
         try:
             deadline_ms = self.scenario.start_ms + QUIET_MS
-            ended = self.sim.run(self._everything_ended, deadline_ms=deadline_ms, max_steps=MAX_STEPS)
+            ended = self.sim.run(self._everything_ended, deadline_ms=deadline_ms, max_steps=max_steps)
             # Receipts come later, and what they prove corrects what was believed.
-            self.sim.run(lambda: False, deadline_ms=self.sim.now_ms + AFTERWARDS_MS, max_steps=MAX_STEPS)
+            self.sim.run(lambda: False, deadline_ms=self.sim.now_ms + AFTERWARDS_MS, max_steps=max_steps)
             return ended
         finally:
             failpoint.set_hook(None)
