@@ -112,8 +112,7 @@ def ends_are_justified(evidence: Evidence) -> Iterator[str]:
 
 
 def _expired(evidence: Evidence, view: MessageView) -> bool:
-    _, index = parse_task_id(view.task_id) or ("", 0)
-    until = _due_at(evidence, view, index) + view.job.validity_seconds * 1_000
+    until = _due_at(evidence, view, _index(view.task_id)) + view.job.validity_seconds * 1_000
     return int(view.known.get("endedAt", evidence.world.sim.now_ms)) >= until
 
 
@@ -129,6 +128,10 @@ def _failed(evidence: Evidence, task: str, view: MessageView) -> bool:
     return sum(entry["what"] in ("retry", "unknown", "failed") for entry in history) > RetrySettings().max_retries
 
 
+def _index(task: str) -> int:
+    return int(task.rpartition(":")[2])
+
+
 def _due_at(evidence: Evidence, view: MessageView, index: int) -> int:
     """When it may go at the earliest, from what the caller asked for."""
     plan = evidence.world.jobs[view.job.job_id]
@@ -139,9 +142,7 @@ def _due_at(evidence: Evidence, view: MessageView, index: int) -> int:
 def nothing_goes_before_its_time(evidence: Evidence) -> Iterator[str]:
     for task, lines in evidence.by_task.items():
         view = evidence.messages[task]
-        _, index = parse_task_id(task) or ("", 0)
-        plan = evidence.world.jobs[view.job.job_id]
-        due = view.job.accepted_at if plan.single and not plan.delay_ms else _due_at(evidence, view, index)
+        due = _due_at(evidence, view, _index(task))
         if lines[0].at < due:
             yield f"{task} went out at {lines[0].at}, {due - lines[0].at} ms before its time"
 
@@ -169,7 +170,7 @@ def first_things_first(evidence: Evidence) -> Iterator[str]:
         seen = [(evidence.messages[line.task_id], line) for line in lines]
         for low, line in seen:
             for high, other in seen:
-                waited = line.at - _due_at(evidence, high, parse_task_id(other.task_id)[1])  # type: ignore[index]
+                waited = line.at - _due_at(evidence, high, _index(other.task_id))
                 if high.job.priority > low.job.priority and other.at > line.at and waited > PATIENCE_MS:
                     yield f"{phone}: {line.task_id} went before {other.task_id}, which has priority {high.job.priority}"
 
