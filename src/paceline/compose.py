@@ -12,6 +12,7 @@ import structlog
 
 from paceline.domain.errors import ConfigError, Unavailable
 from paceline.edge import Keys
+from paceline.kits.brain import Brain, BrainPort, NoBrain, new_client
 from paceline.kits.clock import SampledClock, monotonic_ms
 from paceline.kits.http import serve
 from paceline.kits.logging import configure_logging
@@ -44,13 +45,20 @@ class Parts:
     clock: SampledClock
     keys: Keys
     rng: Rng
+    brain: BrainPort
 
 
 def build(settings: Settings) -> Parts:
     rules = rules_of(settings)
     link = RedisLink(settings.redis_url)
     # The scripts must score a phone as early as the policy hands over, or it would wake too late.
-    config = ScriptConfig(lead_ms=rules.lead_ms, stats_ttl=settings.job_stats_ttl_seconds)
+    config = ScriptConfig(
+        lead_ms=rules.lead_ms,
+        stats_ttl=settings.job_stats_ttl_seconds,
+        global_rpm=settings.global_rpm,
+        frequency_cap=settings.recipient_cap,
+        frequency_window=settings.recipient_cap_hours * 3_600_000,
+    )
     store = Store(link, config)
     clock = SampledClock(link.time_ms)
     return Parts(
@@ -62,6 +70,7 @@ def build(settings: Settings) -> Parts:
         clock=clock,
         keys=Keys(store, clock),
         rng=new_rng(),
+        brain=Brain(settings.session_brain_url, new_client()) if settings.session_brain_url else NoBrain(),
     )
 
 
@@ -72,7 +81,7 @@ def rules_of(settings: Settings) -> Rules:
         burst_limit=settings.burst_limit,
         burst_cooldown_ms=settings.burst_cooldown_ms,
     )
-    return Rules(parse(read_policy(settings.policy)), defaults, settings.liveness_ms)
+    return Rules(parse(read_policy(settings.policy)), defaults, settings.liveness_ms, settings.global_rpm)
 
 
 async def wait_for_redis(parts: Parts) -> None:
@@ -100,7 +109,7 @@ def run(name: str, default_port: int, prepare: Prepare, check: Callable[[Setting
         settings = load_settings()
         if check is not None:
             check(settings)
-        secrets = (settings.api_key, settings.webhook_secret)
+        secrets = (settings.api_key, settings.webhook_secret, settings.orchestrator_api_key)
         configure_logging(
             name, settings.log_level, secrets=tuple(secret.get_secret_value() for secret in secrets if secret)
         )
@@ -119,6 +128,8 @@ async def _live(name: str, port: int, prepare: Prepare, parts: Parts) -> None:
             log.warning("API_KEY is not set: only keys that are stored already are accepted")
         async with Supervisor() as tasks:
             tasks.start("clock", parts.clock.run)
+            if isinstance(parts.brain, Brain):
+                tasks.start("brain", parts.brain.run)
             app = await prepare(parts, tasks)
             log.info("listening", host=parts.settings.host, port=port, service=name)
             await serve(app, parts.settings.host, port)

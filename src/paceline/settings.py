@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from paceline.domain.errors import ConfigError
+from paceline.domain.jobs import Strategy
 
 # Words that have been seen as "keys" on the open internet; compared without case. Shorter ones fall to the
 # length.
@@ -90,9 +91,16 @@ class Settings(BaseSettings):
     """Base address of the orchestrator, for those who call it over HTTP. The default is its own default
     port."""
 
-    send_mode: Literal["redis"] = "redis"
-    """How a paced task reaches the orchestrator's outbox: `redis`, in one atomic step. (`api`, over the
-    orchestrator's HTTP interface for hosts that do not share a Redis, is coming and refused until then.)"""
+    orchestrator_api_key: SecretStr | None = None
+    """The key a dispatcher shows the orchestrator with `SEND_MODE=api`. Unset, it is `API_KEY`."""
+
+    send_mode: Literal["api", "redis"] = "api"
+    """How a paced task reaches the orchestrator's outbox: `api`, by its HTTP interface, which lets it refuse
+    and be watched; or `redis`, in one atomic step, which is faster. Both keep the same promises.
+    `paceline up` uses `redis`."""
+
+    session_brain_url: Annotated[str | None, Field(repr=False)] = None
+    """If set, `SEND_FAILED` and `SESSION_CONSUMER_ERROR` events are posted to `<url>/event`, best effort."""
 
     data: Annotated[Path, Field(validation_alias="PACELINE_DATA")] = Path("./data")
     """Directory below which all local state lies: worker volumes, ledgers, and with `paceline up` Redis,
@@ -122,6 +130,28 @@ class Settings(BaseSettings):
     route_ahead: Annotated[int, Field(ge=1, le=10_000)] = 200
     """How many tasks a phone's queue is filled with ahead of need. Enough that no phone runs dry between two
     rounds, few enough that a ban or a new phone leaves little to re-route."""
+
+    routing_strategy: Strategy = "sticky"
+    """Which number takes a contact, unless the job says otherwise: `sticky` (the one that wrote to them last,
+    else the least loaded), `least_loaded`, `health_based` (fewest failures, then load) or `round_robin`.
+    Whoever wrote to a number stays with it in all of them."""
+
+    global_rpm: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """A ceiling for the whole fleet, messages in any 60 s; 0 is none."""
+
+    recipient_cap: Annotated[int, Field(ge=0, le=1_000)] = 0
+    """How many messages one person gets within `RECIPIENT_CAP_HOURS`, over all numbers and jobs; what exceeds
+    it waits. 0 is no cap."""
+
+    recipient_cap_hours: Annotated[int, Field(ge=1, le=720)] = 24
+    """The rolling time `RECIPIENT_CAP` counts in, in hours."""
+
+    smart_guard_enabled: bool = True
+    """Whether SmartGuard slows numbers down whose messages fail, until an operator says otherwise over the
+    API."""
+
+    smart_guard_tick_ms: Annotated[int, Field(ge=1_000, le=3_600_000)] = 10_000
+    """How often SmartGuard looks at the fleet, in ms; one look however many dispatchers there are."""
 
     max_concurrent_jobs: Annotated[int, Field(ge=1, le=1_000)] = 10
     """How many jobs one dispatcher routes at the same time; they take turns."""
@@ -167,17 +197,10 @@ class Settings(BaseSettings):
     """For crash tests only: a directory in which a file named like a failpoint kills the process that passes
     it."""
 
-    @field_validator("log_level", "send_mode", mode="before")
+    @field_validator("log_level", "send_mode", "routing_strategy", mode="before")
     @classmethod
     def _ignore_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
-
-    @field_validator("send_mode", mode="before")
-    @classmethod
-    def _only_redis_for_now(cls, value: object) -> object:
-        if value == "api":
-            raise ValueError("'api' is not available yet; use 'redis'")
-        return value
 
     @field_validator("redis_url")
     @classmethod
@@ -186,12 +209,12 @@ class Settings(BaseSettings):
             raise ValueError("must start with redis://, rediss:// or unix://")
         return value
 
-    @field_validator("orchestrator_url")
+    @field_validator("orchestrator_url", "session_brain_url")
     @classmethod
-    def _http_scheme(cls, value: str) -> str:
-        if not value.startswith(("http://", "https://")):
+    def _http_scheme(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
             raise ValueError("must start with http:// or https://")
-        return value.rstrip("/")
+        return value and value.rstrip("/")
 
     @field_validator("default_max_delay_ms")
     @classmethod

@@ -9,6 +9,7 @@ import httpx
 import msgspec
 
 from paceline.dispatcher.app import create_app as dispatcher_app
+from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
@@ -75,12 +76,15 @@ class Platform:
             [Router(self.store, self.rules, route_ahead=200)],
             Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
             Scheduler(self.store),
+            SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),
         )
         self.settling = Settling(self.store, RetrySettings())
         self.waiters = Waiters(self.store)
         self.services: dict[str, Service] = {
             "gateway": gateway_app(self.store, self.intake, self.keys, self.clock),
-            "dispatcher": dispatcher_app(self.engine, self.store, self.keys),
+            "dispatcher": dispatcher_app(
+                self.engine, self.store, self.keys, rules=self.rules, clock=self.clock, rng=new_rng(4)
+            ),
             "orchestrator": orchestrator_app(
                 store=self.store,
                 desk=Desk(self.store, self.rules, lease_ms=120_000),

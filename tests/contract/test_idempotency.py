@@ -16,6 +16,7 @@ from .platform import ADMIN_KEY, DAY_MS, FRIEND, PHONE, SEND_KEY, Platform, refu
 BODIES: list[Any] = [
     pytest.param("/v1/jobs", {"contacts": [FRIEND, "x"], "text": "hello"}, id="job"),
     pytest.param("/api/v1/send", {"to": FRIEND, "message": "hello"}, id="send"),
+    pytest.param("/api/v1/send/batch", {"messages": [{"to": FRIEND, "text": "hello"}]}, id="batch"),
 ]
 
 

@@ -39,13 +39,13 @@ async def test_all_fields_of_a_job_come_back(platform: Platform) -> None:
     await platform.register()
     send_at = NOON + DAY_MS
     job = await platform.post_job(
-        sessionId=SESSION, phone=f"+{PHONE}", tags=["a"], strategy="sticky", priority=3, spreadMinutes=10,
+        sessionId=SESSION, phone=f"+{PHONE}", tags=["a"], strategy="round_robin", priority=3, spreadMinutes=10,
         sendAt=send_at, validitySeconds=3_600, onUnknown="hold", strict=True, metadata={"campaign": {"id": 7}},
     )  # fmt: skip
     status = (await platform.gateway.get(job["statusUrl"])).json()
     expected = {
         "phone": PHONE, "sessionId": SESSION, "tags": ["a"], "priority": 3, "spreadMinutes": 10, "sendAt": send_at,
-        "validitySeconds": 3_600, "onUnknown": "hold", "metadata": {"campaign": {"id": 7}},
+        "validitySeconds": 3_600, "onUnknown": "hold", "strategy": "round_robin", "metadata": {"campaign": {"id": 7}},
     }  # fmt: skip
     assert {name: status[name] for name in expected} == expected
     assert (status["acceptedAt"], status["acceptedBy"]) == (NOON, "bootstrap")
@@ -80,7 +80,8 @@ async def test_all_fields_of_a_job_come_back(platform: Platform) -> None:
         pytest.param({"phone": "12"}, "phone", id="phone no number"),
         pytest.param({"tags": "a"}, "tags", id="tags no list"),
         pytest.param({"tags": [1]}, "tags[0]", id="a tag that is a number"),
-        pytest.param({"strategy": "round_robin"}, "strategy", id="strategy not there yet"),
+        pytest.param({"strategy": "fastest"}, "strategy", id="strategy unknown"),
+        pytest.param({"strategy": "Sticky"}, "strategy", id="strategy in capitals"),
         pytest.param({"priority": 0}, "priority", id="priority 0"),
         pytest.param({"priority": 4}, "priority", id="priority 4"),
         pytest.param({"priority": "1"}, "priority", id="priority a string"),
@@ -305,7 +306,13 @@ async def test_a_job_without_numbers_says_what_it_waits_for(platform: Platform) 
     await platform.dispatch()
     status = (await platform.gateway.get(job["statusUrl"])).json()
     assert (status["state"], status["lastError"]) == ("QUEUED", "NO_SESSIONS_AVAILABLE")
-    assert status["waiting"] == {"reason": "NO_SESSIONS_AVAILABLE", "until": None}
+    assert (status["waiting"]["reason"], status["waiting"]["until"]) == ("NO_SESSIONS_AVAILABLE", None)
+    assert "no number" in status["waiting"]["text"].lower()
+
+
+async def test_without_a_strategy_the_servers_own_counts(platform: Platform) -> None:
+    job = await platform.post_job()
+    assert (await platform.gateway.get(job["statusUrl"])).json()["strategy"] is None
 
 
 async def test_above_80_percent_of_memory_nothing_new_is_taken(platform: Platform) -> None:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from paceline.gateway.picture import Watcher
+
 from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, SESSION, Platform, refused
 
 GOOD = {"to": FRIEND, "message": "hello"}
@@ -58,7 +60,8 @@ async def test_a_scheduled_message_waits_for_its_time(platform: Platform) -> Non
     await platform.connect()
     body = (await send(platform, sendAt=NOON + 3_600_000)).json()
     message = await platform.message(body["messageId"])
-    assert (message["state"], message["waiting"]) == ("scheduled", {"reason": "SCHEDULED", "until": NOON + 3_600_000})
+    assert (message["state"], message["waiting"]["reason"]) == ("scheduled", "SCHEDULED")
+    assert message["waiting"]["until"] == NOON + 3_600_000
     assert body["estimatedDelivery"] >= NOON + 3_600_000
 
 
@@ -133,3 +136,38 @@ async def test_a_number_registered_a_moment_ago_can_be_named(platform: Platform)
     await platform.connect()
     body = (await send(platform, sessionId=SESSION)).json()
     assert (await platform.message(body["messageId"]))["phone"] == PHONE
+
+
+@pytest.mark.parametrize("session", ["status:s1", "s 1", "s1:x", "é", "x" * 65])
+async def test_what_cannot_be_a_session_is_a_404_like_any_unknown_one(platform: Platform, session: str) -> None:
+    """`status:s1` named another key of ours once, and the answer was a 500."""
+    await platform.connect()
+    async with platform.nothing_stored():
+        refused(await send(platform, sessionId=session), 404, "UNKNOWN_SESSION", "sessionId")
+
+
+async def test_single_sends_follow_the_servers_strategy(platform: Platform) -> None:
+    """With round_robin each goes to the next number, also to the same person."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    platform.intake.watcher = Watcher(platform.store, platform.rules, "round_robin")
+    phones = []
+    for _ in range(4):
+        body = (await send(platform)).json()
+        phones.append((await platform.message(body["messageId"]))["phone"])
+    assert phones[:2] == phones[2:]
+    assert set(phones) == {PHONE, OTHER_PHONE}
+
+
+async def test_a_restricted_number_gets_only_people_it_knows(platform: Platform) -> None:
+    """The least loaded one may start no new chat; a stranger goes to the other, an old acquaintance stays."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    await platform.link.read(
+        ("HSET", f"phone:{PHONE}", "restriction", "TIME_LOCKED", "restrictedUntil", NOON + DAY_MS),
+        ("ZADD", f"chats:{PHONE}", NOON, FRIEND),
+        ("HSET", f"sticky:{FRIEND}", "phone", PHONE, "at", NOON),
+    )
+    for to, phone in (("972529876544", OTHER_PHONE), (FRIEND, PHONE)):
+        body = (await send(platform, to=to)).json()
+        assert (await platform.message(body["messageId"]))["phone"] == phone

@@ -22,7 +22,7 @@ async def test_a_session_is_created_once_and_looks_the_same_everywhere(platform:
     assert first.json() == {
         "sessionId": SESSION, "phone": PHONE, "driver": "simulated", "connection": "STARTING",
         "authorisation": "UNLINKED", "desired": "running", "epoch": 0, "createdAt": NOON - DAY_MS, "lastSeen": 0,
-        "timezone": "Asia/Jerusalem", "restriction": "NONE", "tags": ["a"],
+        "timezone": "Asia/Jerusalem", "restriction": "NONE", "restrictedUntil": None, "tags": ["a"],
     }  # fmt: skip
     again = await create(platform, **fields)
     assert (again.status_code, again.json()) == (200, first.json())

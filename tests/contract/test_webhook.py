@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from .platform import NOON, PHONE, SESSION, Platform, refused
+from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, SESSION, Platform, refused
 
 UNKNOWN = "01ARZ3NDEKTSV4RRFFQ69G5FAV:0"
 
@@ -94,7 +94,9 @@ async def test_a_worker_whose_clock_is_ahead_does_not_silence_those_after_it(pla
         (428, "RECONNECTING", "NONE"),
         (440, "FAILED", "NONE"),
         (401, "FAILED", "QUARANTINED"),
+        (402, "FAILED", "QUARANTINED"),
         (403, "FAILED", "QUARANTINED"),
+        (406, "FAILED", "QUARANTINED"),
     ],
 )
 async def test_each_disconnect_has_its_meaning(
@@ -143,6 +145,27 @@ async def test_what_people_write_is_not_kept_in_the_history_of_the_session(platf
         pytest.param(
             {"event": "MESSAGE_FAILED", "data": {"messageId": UNKNOWN}}, "data.error.code", id="failed without an error"
         ),
+        pytest.param({"event": "MESSAGE_RECEIVED", "data": {"whatsappId": "x"}}, "data.from", id="from nobody"),
+        pytest.param({"event": "MESSAGE_RECEIVED", "data": {"from": 5}}, "data.from", id="from a number that is none"),
+        pytest.param(
+            {"event": "MESSAGE_RECEIVED", "data": {"from": FRIEND}}, "data.whatsappId", id="received as nothing"
+        ),
+        pytest.param({"event": "RESTRICTION"}, "data.kind", id="a limit of no kind"),
+        *[
+            pytest.param(
+                {"event": "RESTRICTION", "data": {"kind": kind, "until": NOON}}, "data.kind", id=f"kind {kind}"
+            )
+            for kind in ("LOCKED", "", 5, None)
+        ],
+        pytest.param({"event": "RESTRICTION", "data": {"kind": "CAPPED"}}, "data.until", id="a limit without an end"),
+        *[
+            pytest.param(
+                {"event": "RESTRICTION", "data": {"kind": "TIME_LOCKED", "until": until}},
+                "data.until",
+                id=f"until {until}",
+            )
+            for until in (None, True, 0, -1, 1.5, "soon", str(NOON), [NOON], NOON + 366 * DAY_MS + 1, 10**30)
+        ],
     ],
 )
 async def test_a_bad_event_is_a_400_that_names_the_field(
@@ -167,7 +190,12 @@ async def test_a_failure_of_a_message_that_never_was_is_a_404(platform: Platform
 
 async def test_an_event_of_a_session_nobody_registered_is_a_404(platform: Platform) -> None:
     async with platform.nothing_stored():
-        refused(await platform.webhook("CONNECTED", session="nobody"), 404, "UNKNOWN_SESSION", "sessionId")
+        for event, data in (
+            ("CONNECTED", {}),
+            ("RESTRICTION", locked(NOON + 1)),
+            ("MESSAGE_RECEIVED", word()),
+        ):
+            refused(await platform.webhook(event, data, session="nobody"), 404, "UNKNOWN_SESSION", "sessionId")
 
 
 async def test_a_failure_told_again_does_not_settle_the_next_attempt(platform: Platform) -> None:
@@ -193,3 +221,169 @@ async def test_the_last_word_of_a_replaced_instance_does_not_silence_the_new_one
     platform.clock.forward(20)
     await platform.webhook("DISCONNECTED", {"code": 440, "epoch": 1}, at_ms=platform.clock.now_ms())
     assert (await session(platform))["connection"] == "CONNECTED"
+
+
+# What the platform lays on a number
+
+
+def locked(until: int | None, kind: str = "TIME_LOCKED", epoch: int = 1) -> dict[str, Any]:
+    return {"kind": kind, "until": until, "epoch": epoch}
+
+
+async def restriction(platform: Platform, phone: str = PHONE) -> tuple[str | None, str | None]:
+    [found] = await platform.link.read(("HMGET", f"phone:{phone}", "restriction", "restrictedUntil"))
+    return tuple(found)
+
+
+async def waiting(platform: Platform, task: str) -> tuple[str, int]:
+    found = (await platform.message(task))["waiting"]
+    return found["reason"], found["until"]
+
+
+async def incidents(platform: Platform) -> list[dict[str, Any]]:
+    [lines] = await platform.link.read(("LRANGE", "antiban:incidents", 0, -1))
+    return [msgspec.json.decode(line) for line in lines]
+
+
+@pytest.mark.parametrize("kind", ["TIME_LOCKED", "CAPPED"])
+async def test_a_stated_limit_stands_once_however_often_it_is_told(platform: Platform, kind: str) -> None:
+    """Kept with its end, one incident; told again it changes nothing but the session's history."""
+    await platform.connect()
+    until = NOON + 3_600_000
+    assert (await platform.webhook("RESTRICTION", locked(until, kind))).status_code == 200
+    assert await restriction(platform) == (kind, str(until))
+    [said] = await incidents(platform)
+    assert (said["kind"], said["phone"], said["sessionId"], said["until"]) == (
+        "PHONE_RESTRICTED", PHONE, SESSION, until,
+    )  # fmt: skip
+    before = await platform.snapshot()
+    for at_ms in (NOON, NOON):
+        await platform.webhook("RESTRICTION", locked(until, kind), at_ms=at_ms)
+    after = await platform.snapshot()
+    history = f"session:events:{SESSION}"
+    assert len(after.pop(history)) == len(before.pop(history)) + 2
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    "word_of_its_end",
+    [locked(None, "NONE"), locked(NOON + 1_000), locked(1)],
+    ids=["NONE", "an end that is reached", "an end long past"],
+)
+async def test_a_limit_that_is_over_is_lifted(platform: Platform, word_of_its_end: dict[str, Any]) -> None:
+    """The platform says so, or states an end that is past. Where there is no limit, nothing happens."""
+    await platform.connect()
+    await platform.webhook("RESTRICTION", locked(NOON + 3_600_000))
+    platform.clock.forward(1_000)
+    for _ in range(2):
+        assert (await platform.webhook("RESTRICTION", word_of_its_end)).status_code == 200
+        assert await restriction(platform) == (None, None)
+    assert len(await incidents(platform)) == 1
+
+
+async def test_the_word_that_was_said_last_counts_not_the_one_that_came_last(platform: Platform) -> None:
+    await platform.connect()
+    platform.clock.forward(10_000)
+    await platform.webhook("RESTRICTION", locked(NOON + 3_600_000), at_ms=NOON + 5_000)
+    for late in (locked(None, "NONE"), locked(NOON + 60_000), locked(NOON + 90_000_000, "CAPPED")):
+        await platform.webhook("RESTRICTION", late, at_ms=NOON + 4_999)
+        assert await restriction(platform) == ("TIME_LOCKED", str(NOON + 3_600_000))
+    await platform.webhook("RESTRICTION", locked(NOON + 60_000), at_ms=NOON + 5_001)
+    assert await restriction(platform) == ("TIME_LOCKED", str(NOON + 60_000))
+
+
+async def test_a_replaced_instance_can_neither_lock_nor_lift(platform: Platform) -> None:
+    """Its events may have waited for hours; its successor was told the truth at its connect."""
+    await platform.connect()
+    await platform.hello(instance="the-new-one")
+    await platform.webhook("RESTRICTION", locked(NOON + 60_000, epoch=1))
+    assert await restriction(platform) == (None, None)
+    await platform.webhook("RESTRICTION", locked(NOON + 60_000, epoch=2))
+    await platform.webhook("RESTRICTION", locked(None, "NONE", epoch=1))
+    assert await restriction(platform) == ("TIME_LOCKED", str(NOON + 60_000))
+
+
+async def test_a_message_to_somebody_new_waits_for_the_end_of_a_limit_and_no_longer(platform: Platform) -> None:
+    """Parked until the stated end; an earlier end that is stated later brings it back then."""
+    await platform.connect()
+    await platform.webhook("RESTRICTION", locked(NOON + 7_200_000))
+    job = await platform.post_job(contacts=[FRIEND], phone=PHONE)
+    task = f"{job['jobId']}:0"
+    await platform.dispatch()
+    assert await waiting(platform, task) == ("TIME_LOCKED", NOON + 7_200_000)
+    platform.clock.forward(1_000)
+    await platform.webhook("RESTRICTION", locked(NOON + 60_000))
+    await platform.dispatch()
+    assert await waiting(platform, task) == ("TIME_LOCKED", NOON + 60_000)
+    platform.clock.forward(59_000)
+    await platform.webhook("PING")
+    await platform.dispatch()
+    assert (await platform.claim())["task"]["taskId"] == task
+
+
+# What people write
+
+
+def word(sender: str = FRIEND) -> dict[str, Any]:
+    return {"from": sender, "whatsappId": "3A01", "text": "a private word"}
+
+
+async def conversation(platform: Platform, person: str = FRIEND) -> dict[str, Any] | None:
+    [fields] = await platform.link.read(("HMGET", f"sticky:{person}", "phone", "at", "warm"))
+    return dict(zip(("phone", "at", "warm"), fields, strict=True)) if any(fields) else None
+
+
+async def knows(platform: Platform, phone: str, person: str = FRIEND) -> bool:
+    return (await platform.link.read(("ZSCORE", f"chats:{phone}", person)))[0] is not None
+
+
+@pytest.mark.parametrize("sender", [FRIEND, f"+{FRIEND}", f"{FRIEND}@s.whatsapp.net", f"{FRIEND}@c.us"])
+async def test_whoever_writes_to_a_number_is_known_to_it_and_stays_with_it(platform: Platform, sender: str) -> None:
+    """Known as digits, for 90 days and an hour; without what they wrote."""
+    await platform.connect()
+    platform.clock.forward(5_000)
+    assert (await platform.webhook("MESSAGE_RECEIVED", word(sender), at_ms=NOON + 3_000)).status_code == 200
+    assert await knows(platform, PHONE)
+    assert await conversation(platform) == {"phone": PHONE, "at": str(NOON + 5_000), "warm": str(NOON + 3_000)}
+    [ttl] = await platform.link.read(("TTL", f"sticky:{FRIEND}"))
+    assert 90 * 86_400 < ttl <= 90 * 86_400 + 3_600
+    assert "private" not in repr(await platform.snapshot())
+
+
+async def test_a_conversation_is_where_the_person_wrote_last(platform: Platform) -> None:
+    """A newer word to another number moves it there; an older one that comes late, or the same again, does not."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    platform.clock.forward(10_000)
+    await platform.webhook("MESSAGE_RECEIVED", word(), at_ms=NOON + 2_000)
+    await platform.webhook("MESSAGE_RECEIVED", word(), session="s2", at_ms=NOON + 3_000)
+    moved = {"phone": OTHER_PHONE, "at": str(NOON + 10_000), "warm": str(NOON + 3_000)}
+    assert await conversation(platform) == moved
+    platform.clock.forward(10_000)
+    for session, at_ms in ((SESSION, NOON + 2_000), (SESSION, NOON + 2_999), ("s2", NOON + 3_000)):
+        assert (await platform.webhook("MESSAGE_RECEIVED", word(), session=session, at_ms=at_ms)).status_code == 200
+        assert await conversation(platform) == moved
+    assert await knows(platform, PHONE)
+    assert await knows(platform, OTHER_PHONE)
+
+
+@pytest.mark.parametrize("sender", ["120363041234567890@g.us", "123456789012345@lid", "status@broadcast", "x" * 200])
+async def test_a_sender_that_is_no_number_is_noted_and_otherwise_ignored(platform: Platform, sender: str) -> None:
+    await platform.connect()
+    before = await platform.snapshot()
+    assert (await platform.webhook("MESSAGE_RECEIVED", word(sender))).status_code == 200
+    after = await platform.snapshot()
+    history = f"session:events:{SESSION}"
+    assert sender in after.pop(history)[0]
+    before.pop(history)
+    assert after == before
+
+
+async def test_somebody_who_wrote_is_served_by_a_number_that_may_start_no_chats(platform: Platform) -> None:
+    """A time lock keeps the number from new people alone."""
+    await platform.connect()
+    await platform.webhook("RESTRICTION", locked(NOON + 3_600_000))
+    await platform.webhook("MESSAGE_RECEIVED", word())
+    await platform.post_job(contacts=[FRIEND])
+    await platform.dispatch()
+    assert (await platform.claim())["task"]["to"] == FRIEND

@@ -82,7 +82,8 @@ def test_every_error_code_and_every_reason_is_listed() -> None:
 @pytest.mark.parametrize("service", ["gateway", "dispatcher", "orchestrator"])
 def test_the_endpoints_listed_are_those_that_exist(service: str) -> None:
     """Neither one nobody documented nor a documented one that does not answer."""
-    source = (SOURCE / service / "app.py").read_text()
+    parts = [SOURCE / service / "app.py", *(SOURCE / service).glob("routes_*.py")]
+    source = "\n".join(part.read_text() for part in parts)
     prefix = re.search(r'^_PATH = "(.*)"', source, re.MULTILINE)
     routes = {
         f"{method.upper()} {_plain(path.replace('{_PATH}', prefix[1] if prefix else ''))}"

@@ -12,7 +12,7 @@ from .stage import PHONE, SESSION, T0, Stage, value_of
 class TestRegister:
     def test_a_new_session(self, stage: Stage) -> None:
         assert stage.register(timezone="Asia/Jerusalem", tags=["a"]) == "OK"
-        view = value_of(stage.store.sessions.get(SESSION))
+        view = value_of(stage.store.sessions.get(SESSION, now_ms=stage.now))
         assert view is not None
         assert (view.phone, view.connection, view.authorisation, view.desired) == (
             PHONE,
@@ -45,11 +45,11 @@ class TestRegister:
     def test_pages(self, stage: Stage) -> None:
         for number in range(5):
             stage.register(f"s{number}", f"97250000000{number}")
-        first, cursor = value_of(stage.store.sessions.page("", 3))
+        first, cursor = value_of(stage.store.sessions.page("", 3, now_ms=stage.now))
         assert ([view.session_id for view in first], cursor) == (["s0", "s1", "s2"], "s2")
-        second, cursor = value_of(stage.store.sessions.page("s2", 3))
+        second, cursor = value_of(stage.store.sessions.page("s2", 3, now_ms=stage.now))
         assert ([view.session_id for view in second], cursor) == (["s3", "s4"], None)
-        assert value_of(stage.store.sessions.get("none")) is None
+        assert value_of(stage.store.sessions.get("none", now_ms=stage.now)) is None
 
 
 class TestEvents:
@@ -87,7 +87,7 @@ class TestEvents:
         assert stage.redis.hget(keys.phone(PHONE), "quarantined") == "1"
         kinds = [msgspec.json.decode(line)["kind"] for line in stage.redis.lrange(keys.incidents(), 0, -1)]
         assert kinds == ["SESSION_QUARANTINED"]
-        view = value_of(stage.store.sessions.get(SESSION))
+        view = value_of(stage.store.sessions.get(SESSION, now_ms=stage.now))
         assert view is not None
         assert view.restriction == "QUARANTINED"
 

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from paceline.domain.reasons import Reason
 from paceline.domain.states import WAITING, Byte
 from paceline.policy import hours
-from paceline.policy.dispatch import PINNED_RECHECK_MS, RECHECK_MS, Idle, Send, Step, Wait, decide
+from paceline.policy.dispatch import PAUSED_RECHECK_MS, PINNED_RECHECK_MS, RECHECK_MS, Idle, Send, Step, Wait, decide
 from paceline.policy.facts import PhoneFacts, Rules, SessionFacts, sender
 from paceline.policy.pacing import ALLOWED_RPM, PaceDefaults
 from paceline.policy.trust import DAY_MS
 
 from .builders import (
     DEFAULT,
+    HOUR,
     LONDONER,
     MINUTE,
     NOON,
@@ -59,6 +60,7 @@ def rested(gap_ms: int, since: int = NOON) -> dict:
 
 # The order of the rules: what stands higher is the reason given when several hold at once.
 ORDER = [
+    (Reason.STOPPED, {"fleet_stopped": True}, NOON + RECHECK_MS),
     (Reason.FLEET_PAUSED, {"fleet_paused": True}, NOON + RECHECK_MS),
     (Reason.QUARANTINED, {"quarantined": True}, NOON + RECHECK_MS),
     (Reason.UNSETTLED, {"unsettled": "J:9"}, NOON + RECHECK_MS),
@@ -66,6 +68,7 @@ ORDER = [
     (Reason.COOLDOWN, {"cooldown_until": NOON + 5}, NOON + 5),
     (Reason.QUIET_HOURS, {"timezone": "America/Los_Angeles"}, ms("2026-03-10T07:00", "America/Los_Angeles")),
     (Reason.DAILY_CAP, {"cap_day": "2026-03-10", "cap_used": 500}, ms("2026-03-11T00:00", ZONE)),
+    (Reason.GLOBAL_LIMIT, {"global_free_at": NOON + 90_000}, NOON + 90_000 - LEAD),
     (Reason.PACING, rested(60_000), NOON + 60_000 - LEAD),
 ]
 
@@ -172,6 +175,50 @@ def test_all_heads_asleep():
     decision = decided(EARLY, heads=(head(to=LONDONER), head("J:1", to=LONDONER)))
     assert decision.final == Wait(EARLY, Reason.IN_TURN)
     assert [step.kind for step in decision.steps] == ["park", "park"]
+
+
+LOCKED = {"restriction": "TIME_LOCKED", "restricted_until": NOON + HOUR}
+
+
+@pytest.mark.parametrize(
+    ("phone", "changes", "reason", "until"),
+    [
+        pytest.param({}, {"job_paused": True}, Reason.JOB_PAUSED, NOON + PAUSED_RECHECK_MS, id="its job is paused"),
+        pytest.param(LOCKED, {"is_known": False}, Reason.TIME_LOCKED, NOON + HOUR, id="a new chat, time-locked"),
+        pytest.param(
+            {"restriction": "CAPPED", "restricted_until": NOON + 1},
+            {"is_known": False},
+            Reason.CAPPED,
+            NOON + 1,
+            id="a new chat, quota used up",
+        ),
+        pytest.param({}, {"frequency_free_at": NOON + 7}, Reason.FREQUENCY_CAP, NOON + 7, id="enough for this person"),
+    ],
+)
+def test_what_waits_for_something_of_its_own_is_parked_and_the_next_goes(phone, changes, reason, until):
+    """A paused job, a new chat on a restricted number, a person who had enough: parked, and nobody behind waits."""
+    decision = decided(**phone, heads=(head("J:0", **changes), head("K:0")))
+    assert decision.steps == (Step("park", "<J:0>", "J:0", reason, until),)
+    assert decision.final.head.task == "K:0"
+
+
+@pytest.mark.parametrize(
+    ("phone", "changes"),
+    [
+        pytest.param(LOCKED, {"is_known": True}, id="known to the number"),
+        pytest.param({**LOCKED, "restricted_until": NOON}, {"is_known": False}, id="the stated time has come"),
+        pytest.param({}, {"frequency_free_at": NOON}, id="a day has passed"),
+    ],
+)
+def test_a_limit_ends_where_it_ends(phone, changes):
+    """Known chats go on under a restriction, and every limit ends with its time."""
+    assert decided(**phone, heads=(head("J:0", **changes),)).final.head.task == "J:0"
+
+
+def test_the_fleets_slot_counts_like_the_numbers_own():
+    """Within the lead a task is handed over with the later of the two slots as the time before which it must not go."""
+    assert decided(global_free_at=NOON + 2_000).final.send_after_ms == NOON + 2_000
+    assert decided(global_free_at=NOON + 2_000, **rested(3_000)).final.send_after_ms == NOON + 3_000
 
 
 def test_a_parked_task_is_looked_at_when_it_expires():

@@ -17,6 +17,7 @@ from .builders import DEFAULT, HOUR, LONDONER, MINUTE, NOON, PHONE, RULES, ZONE,
 
 LEASE = 120_000
 TODAY = "2026-03-10"
+TYPING = DEFAULT.typing_ms[1]
 
 
 def task(**changes) -> OutboxTask:
@@ -39,6 +40,12 @@ REFUSALS = [
     ("quarantined", {"phone": {"quarantined": True}}, Refuse("return", Reason.QUARANTINED)),
     ("cooling down", {"phone": {"cooldown_until": NOON + 1}}, Refuse("return", Reason.COOLDOWN)),
     ("closed", {"phone": {"timezone": "America/Los_Angeles"}}, Refuse("return", Reason.QUIET_HOURS)),
+    ("job paused", {"job_paused": True}, Refuse("return", Reason.JOB_PAUSED)),
+    (
+        "a new chat on a locked number",
+        {"is_known": False, "phone": {"restriction": "TIME_LOCKED", "restricted_until": NOON + 9}},
+        Refuse("park", Reason.TIME_LOCKED, NOON + 9),
+    ),
     ("recipient asleep", {"tz": "America/New_York"}, Refuse("park", Reason.RECIPIENT_HOURS, NEW_YORK_OPENS)),
     ("yesterday's unit", {"day": "2026-03-09"}, Refuse("return", Reason.DAILY_CAP)),
 ]
@@ -70,8 +77,29 @@ def test_no_common_hours():
 
 
 def test_all_well_is_given():
-    """With nothing in the way the task is given until the lease's end less the margin."""
-    assert gate() == Give(NOON, NOON + LEASE - LEASE_MARGIN_MS, NOON + LEASE)
+    """With nothing in the way the task is given until the lease's end less the margin; the longest typing is not taken
+    from the lease."""
+    assert gate() == Give(NOON, NOON + TYPING + LEASE - LEASE_MARGIN_MS, NOON + TYPING + LEASE)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"is_known": True, "phone": {"restriction": "CAPPED", "restricted_until": NOON + 9}}, id="known"),
+        pytest.param({"is_known": False, "phone": {"restriction": "CAPPED", "restricted_until": NOON}}, id="over"),
+        pytest.param({"is_known": False}, id="not restricted"),
+    ],
+)
+def test_a_restriction_stops_new_chats_only_while_it_lasts(changes):
+    """People a restricted number talks to already go on, and so does everybody once the stated time has come."""
+    assert isinstance(gate(**changes), Give)
+
+
+def test_rules_that_became_stricter_hold_for_what_was_handed_over_before():
+    """An operator slowed the number down after the hand-over: the rest before the message obeys the new pace."""
+    slow = gate(phone={"sends": (NOON - 2_000,), "rpm_override": 2, "rpm_source": "manual"})
+    assert slow.send_after_ms == NOON - 2_000 + int(24_000 * 0.8)
+    assert gate(phone={"sends": (NOON - 2_000,)}).send_after_ms == NOON
 
 
 def test_an_early_claim_carries_its_slot():
@@ -88,13 +116,13 @@ NEVER_ASLEEP = Rules(policy=replace(ALWAYS.policy, recipient_hours=None))
 @pytest.mark.parametrize(
     ("now", "rules", "changes", "before"),
     [
-        pytest.param(NOON, RULES, {}, NOON + LEASE - LEASE_MARGIN_MS, id="end of the lease"),
+        pytest.param(NOON, RULES, {}, NOON + TYPING + LEASE - LEASE_MARGIN_MS, id="end of the lease"),
         pytest.param(NOON, RULES, {"expires_at": NOON + 500}, NOON + 500, id="validity"),
         pytest.param(CLOSES - MINUTE, RULES, {}, CLOSES, id="the number's closing"),
         pytest.param(CLOSES - MINUTE, ALWAYS, {}, CLOSES, id="the recipient's closing"),
         pytest.param(MIDNIGHT - MINUTE, NEVER_ASLEEP, {}, MIDNIGHT, id="midnight of the cap's day"),
         pytest.param(CLOSES - MINUTE, RULES, {"expires_at": CLOSES - 30_000}, CLOSES - 30_000, id="validity first"),
-        pytest.param(CLOSES - 5 * MINUTE, RULES, {}, CLOSES - 3 * MINUTE - LEASE_MARGIN_MS, id="lease first"),
+        pytest.param(CLOSES - 5 * MINUTE, RULES, {}, CLOSES - 3 * MINUTE + TYPING - LEASE_MARGIN_MS, id="lease first"),
     ],
 )
 def test_send_before_is_the_earliest_end(now, rules, changes, before):
@@ -122,7 +150,7 @@ def test_a_slot_behind_the_end_goes_back(early):
 def test_even_a_short_lease_leaves_time_to_send(lease_ms):
     """Whatever LEASE_MS is, what is given can be used, and not beyond its lease."""
     given_ = gate(lease_ms=lease_ms)
-    assert NOON < given_.send_before_ms < given_.lease_until_ms == NOON + lease_ms
+    assert NOON < given_.send_before_ms < given_.lease_until_ms == NOON + TYPING + lease_ms
 
 
 @st.composite

@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from paceline.policy.facts import Rules, sender
 from paceline.policy.pacing import (
     ALLOWED_RPM,
+    SMARTGUARD,
     Gap,
     Pace,
     PaceDefaults,
+    PacerFields,
     burst_count,
     draw_gap,
     effective_rpm,
@@ -74,6 +76,112 @@ def test_a_level_without_a_window_takes_the_default_delays():
     """DEFAULT_MIN_DELAY_MS and DEFAULT_MAX_DELAY_MS fill the hole."""
     pace = pace_for(replace(HOT, delay_ms=None), DEFAULT, PaceDefaults(min_delay_ms=7, max_delay_ms=9))
     assert (pace.min_ms, pace.max_ms) == (7, 9)
+
+
+@pytest.mark.parametrize(
+    ("override", "source", "fields", "expected"),
+    [
+        pytest.param(15, SMARTGUARD, {}, (15, 3_200, 4_800), id="automatic: its own window where that is slower"),
+        pytest.param(20, SMARTGUARD, {}, (20, 2_400, 4_000), id="automatic: the slower end of each window"),
+        pytest.param(30, SMARTGUARD, {}, (20, 2_000, 4_000), id="automatic: never faster than trust"),
+        pytest.param(30, "manual", {}, (30, 1_600, 2_400), id="manual: may be faster than trust"),
+        pytest.param(30, "", {}, (30, 1_600, 2_400), id="an override of unknown origin is an operator's"),
+        pytest.param(None, SMARTGUARD, {}, (20, 2_000, 4_000), id="a source without an override is nothing"),
+        pytest.param(None, "", {"rpm": 5}, (5, 9_600, 14_400), id="a rate set for the number is RPM mode"),
+        pytest.param(2, "manual", {"rpm": 5}, (5, 9_600, 14_400), id="the field before a manual override"),
+        pytest.param(2, SMARTGUARD, {"rpm": 5}, (5, 9_600, 14_400), id="the field before an automatic override"),
+        pytest.param(
+            None,
+            "",
+            {"rpm": 5, "min_delay_ms": 1, "max_delay_ms": 9},
+            (5, 1, 9),
+            id="both delays: the rate only limits",
+        ),
+        pytest.param(None, "", {"rpm": 5, "max_delay_ms": 20_000}, (5, 9_600, 20_000), id="a rate and one end"),
+        pytest.param(None, "", {"min_delay_ms": 3_000}, (20, 3_000, 4_000), id="the lower end alone"),
+        pytest.param(None, "", {"max_delay_ms": 9_000}, (20, 2_000, 9_000), id="the upper end alone"),
+        pytest.param(None, "", {"min_delay_ms": 9_000}, (20, 9_000, 9_000), id="a lower end above the upper lifts it"),
+        pytest.param(None, "", {"max_delay_ms": 1}, (20, 2_000, 2_000), id="an upper end below the lower is lifted"),
+        pytest.param(None, "", {"min_delay_ms": 0, "max_delay_ms": 0}, (20, 0, 0), id="zero is a value"),
+        pytest.param(10, SMARTGUARD, {"min_delay_ms": 1}, (10, 1, 7_200), id="a field goes before an automatic window"),
+        pytest.param(0, "manual", {}, (1, 48_000, 72_000), id="a zero in the key is slow, not a crash"),
+    ],
+)
+def test_precedence(override, source, fields, expected):
+    """One row for each rule of SPEC §5: the number's fields, then an override, then trust (here hot: 20, 2-4 s)."""
+    pace = pace_for(HOT, DEFAULT, SETTINGS, rpm_override=override, rpm_source=source, fields=PacerFields(**fields))
+    assert (pace.rpm, pace.min_ms, pace.max_ms) == expected
+
+
+def test_burst_fields_come_before_policy_and_settings():
+    """An operator's word on bursts holds also where the policy file has its own, and 0 is a word."""
+    pace = pace_for(DEMO.levels[0], DEMO, SETTINGS, fields=PacerFields(burst_limit=3, burst_cooldown_ms=7))
+    assert (pace.burst_limit, pace.burst_cooldown_ms) == (3, 7)
+    assert pace_for(HOT, DEFAULT, SETTINGS, fields=PacerFields(burst_limit=0)).burst_limit == 0
+
+
+delays = st.none() | st.integers(0, 100_000)
+any_fields = st.builds(
+    PacerFields,
+    min_delay_ms=delays,
+    max_delay_ms=delays,
+    burst_limit=st.none() | st.integers(0, BURST_MAX),
+    burst_cooldown_ms=delays,
+    rpm=st.none() | st.integers(1, 600),
+)
+any_defaults = st.builds(PaceDefaults, min_delay_ms=st.integers(0, 9_000), max_delay_ms=st.integers(0, 9_000))
+any_rpm = st.none() | st.integers(0, 700)
+any_level = st.sampled_from(LEVELS) | st.sampled_from(
+    [(policy, replace(level, delay_ms=None)) for policy, level in LEVELS]
+)
+
+
+@given(any_level, any_defaults, any_fields, st.integers(0, 700))
+def test_an_automatic_override_allows_more_in_no_respect(kind, defaults, fields, rpm):
+    """With it the rate is no higher, no end of the window lower, and the burst rule the same, whatever else is set."""
+    policy, level = kind
+    free = pace_for(level, policy, defaults, fields=fields)
+    slowed = pace_for(level, policy, defaults, rpm_override=rpm, rpm_source=SMARTGUARD, fields=fields)
+    assert slowed.rpm <= free.rpm
+    assert slowed.min_ms >= free.min_ms
+    assert slowed.max_ms >= free.max_ms
+    assert slowed.shortest_ms >= free.shortest_ms
+    assert replace(slowed, rpm=free.rpm, min_ms=free.min_ms, max_ms=free.max_ms) == free
+    assert effective_rpm(slowed) <= effective_rpm(free)
+
+
+@given(any_level, any_defaults, any_fields, any_rpm, st.sampled_from(["", "manual", SMARTGUARD]))
+def test_what_an_operator_set_for_the_number_holds(kind, defaults, fields, rpm, source):
+    """Each field that is set is the pace's own, only the upper end is lifted to the lower; the window is never upside
+    down."""
+    policy, level = kind
+    pace = pace_for(level, policy, defaults, rpm_override=rpm, rpm_source=source, fields=fields)
+    assert fields.rpm in (None, pace.rpm)
+    assert fields.min_delay_ms in (None, pace.min_ms)
+    assert fields.max_delay_ms is None or pace.max_ms == max(fields.max_delay_ms, pace.min_ms)
+    assert fields.burst_limit in (None, pace.burst_limit)
+    assert fields.burst_cooldown_ms in (None, pace.burst_cooldown_ms)
+    assert 0 <= pace.min_ms <= pace.max_ms
+    assert pace.rpm >= 1
+
+
+any_pace = st.builds(
+    Pace,
+    rpm=st.integers(1, 30),
+    min_ms=st.integers(0, 30),
+    max_ms=st.integers(0, 30),
+    jitter=st.floats(0, 1, exclude_max=True),
+    burst_limit=st.integers(0, 30),
+    burst_cooldown_ms=st.integers(0, 30),
+)
+
+
+@given(any_pace, any_pace, st.sampled_from(Pace.__struct_fields__))
+def test_the_key_changes_whenever_the_rules_do(pace, other, field):
+    """Two paces have the same key only if they are the same; a gap drawn under other rules is never kept."""
+    assert (pace.key == other.key) == (pace == other)
+    changed = replace(pace, **{field: getattr(other, field)})
+    assert (pace.key == changed.key) == (pace == changed)
 
 
 paces = st.builds(

@@ -1,31 +1,52 @@
-"""Routing: sticky by recipient, least loaded else, never further ahead than there is room."""
+"""Routing: sticky by recipient, else by the strategy; never further ahead than there is room, and no new chats on a
+number the platform restricted."""
+
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from paceline.domain.reasons import Reason
-from paceline.policy.routing import STICKY_MS, Fleet, NotNow, PhoneLoad, Sticky, To
+from paceline.policy.routing import (
+    HEALTH_MS,
+    LOOK_AGAIN_MS,
+    STICKY_MS,
+    STRATEGIES,
+    WARM_MS,
+    Fleet,
+    NotNow,
+    PhoneLoad,
+    Sticky,
+    To,
+    phone_load,
+)
 
-from .builders import NOON
+from .builders import NOON, RULES, facts
 
 ROOM, NOBODY = NotNow(Reason.WAITING_FOR_ROOM), NotNow(Reason.NO_SESSIONS_AVAILABLE)
+NO_NEW, NO_MORE = NotNow(Reason.TIME_LOCKED), NotNow(Reason.CAPPED)
 
 
-def fleet(*changes: dict) -> Fleet:
+def fleet(*changes: dict, strategy: str = "sticky", turn: int = 0) -> Fleet:
     """Phones a, b, c: idle, available, with room, but for what is said."""
     base = {"available": True, "load": 0, "room": 10}
-    return Fleet(PhoneLoad(**{"phone": name, **base, **change}) for name, change in zip("abc", changes, strict=False))
+    loads = (PhoneLoad(**{"phone": name, **base, **change}) for name, change in zip("abc", changes, strict=False))
+    return Fleet(loads, strategy=strategy, turn=turn)
 
 
 def sticky(phone: str, age_ms: int = 1, *, warm: bool = False) -> Sticky:
-    return Sticky(phone, NOON - age_ms, warm)
+    return Sticky(phone, NOON - age_ms, NOON - 1 if warm else 0)
 
 
 GONE = {"available": False}
 FULL = {"room": 0}
 BUSY = {"load": 5}
 SPENT = {"room": 0, "spent": True}
+LOCKED = {"restriction": Reason.TIME_LOCKED}
+CAPPED = {"restriction": Reason.CAPPED}
+SICK = {"failures": 1}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +70,9 @@ SPENT = {"room": 0, "spent": True}
         pytest.param([{}, SPENT], sticky("b"), None, To("a"), id="sticky, its day used up: moves"),
         pytest.param([{}, GONE], sticky("b", warm=True), None, To("b"), id="warm waits for its number"),
         pytest.param([{}, FULL], sticky("b", warm=True), None, To("b"), id="warm, without room"),
-        pytest.param([{}, BUSY], sticky("b", 90 * STICKY_MS, warm=True), None, To("b"), id="warm does not age"),
+        pytest.param(
+            [{}, BUSY], sticky("b", 90 * STICKY_MS, warm=True), None, To("b"), id="warm, its last send long ago"
+        ),
         pytest.param([{}], sticky("z", warm=True), None, To("z"), id="warm, its number not in sight"),
         pytest.param([{}, BUSY], None, "b", To("b"), id="named"),
         pytest.param([{}, {}], sticky("a", warm=True), "b", To("b"), id="named before warm"),
@@ -86,40 +109,220 @@ def test_a_phone_that_went_full_by_stickiness_gets_no_more():
     assert phones.route(None, now_ms=NOON) == To("b")
 
 
+@pytest.mark.parametrize(
+    ("age_ms", "expected"),
+    [
+        pytest.param(0, True, id="they wrote just now"),
+        pytest.param(WARM_MS - 1, True, id="to the last millisecond"),
+        pytest.param(WARM_MS, False, id="90 days later no more"),
+        pytest.param(NOON, False, id="they never wrote"),
+    ],
+)
+def test_how_long_a_chat_is_warm(age_ms, expected):
+    """A chat is warm for 90 days from the recipient's last word, by its own time and no key's expiry."""
+    assert Sticky("a", 0, NOON - age_ms).is_warm(NOON) is expected
+    assert Sticky("a", 0).is_warm(1) is False
+
+
+@pytest.mark.parametrize(
+    ("phones", "was", "known", "expected"),
+    [
+        pytest.param([LOCKED, BUSY], None, "", To("b"), id="a new chat starts elsewhere"),
+        pytest.param([LOCKED, BUSY], None, "a", To("a"), id="with somebody it knows it is as good as any"),
+        pytest.param([{**LOCKED, "load": 9}, BUSY], None, "a", To("b"), id="... and no better"),
+        pytest.param([LOCKED, {}], sticky("a", warm=True), "", To("a"), id="warm stays: they wrote to it"),
+        pytest.param([LOCKED, FULL], None, "", ROOM, id="one takes new chats, but is full"),
+        pytest.param([LOCKED, FULL], None, "a", To("a"), id="... and the restricted one knows them"),
+        pytest.param([LOCKED, CAPPED], None, "", NO_NEW, id="all restricted: why, from the first"),
+        pytest.param([CAPPED, LOCKED], None, "", NO_MORE, id="all restricted: the other way round"),
+        pytest.param([{**LOCKED, **GONE}, CAPPED], None, "", NO_MORE, id="all available ones restricted"),
+        pytest.param([{**LOCKED, **GONE}], None, "", NOBODY, id="restricted and gone is gone"),
+        pytest.param([{**LOCKED, **GONE}, {}], None, "a", To("b"), id="known, restricted, gone"),
+        pytest.param([LOCKED, CAPPED], None, "b", To("b"), id="all restricted, one knows them"),
+        pytest.param([{**LOCKED, **FULL}], None, "a", ROOM, id="it knows them and is full for the moment"),
+        pytest.param([LOCKED, BUSY], None, "z", To("b"), id="known by a number that is no more"),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["sticky", "least_loaded", "health_based"])
+def test_restricted_numbers_start_no_new_chat(phones, was, known, expected, strategy):
+    """A number under a time lock or a cap goes on with people it knows, and gets nobody else."""
+    assert fleet(*phones, strategy=strategy).route(was, known=set(known), now_ms=NOON) == expected
+
+
+@pytest.mark.parametrize(
+    ("phones", "known", "expected"),
+    [
+        pytest.param([LOCKED, BUSY], "", To("b"), id="not known: moves"),
+        pytest.param([{**LOCKED, "load": 9}, {}], "a", To("a"), id="known: stays"),
+        pytest.param([{**LOCKED, **FULL}, {}], "a", ROOM, id="known, full for the moment: waits"),
+    ],
+)
+def test_a_cold_chat_whose_number_is_restricted(phones, known, expected):
+    """It stays only if that number has really talked with the contact, for routing alone makes nobody known."""
+    assert fleet(*phones).route(sticky("a"), known=set(known), now_ms=NOON) == expected
+
+
+def test_a_named_number_wins_though_restricted():
+    """Who names a number waits for it; its own queue knows until when."""
+    assert fleet(LOCKED, {}).route(None, named="a", now_ms=NOON) == To("a")
+
+
+def test_whom_to_ask_for_acquaintances():
+    """Only available restricted numbers are worth a look at whom they know."""
+    assert fleet({}, LOCKED, {**CAPPED, **GONE}).restricted == ("b",)
+
+
+def test_a_restricted_number_makes_no_room():
+    """After WAITING_FOR_ROOM the idle restricted number is no reason to look again at once; named, it is."""
+    phones = fleet({"load": 100, "rpm": 10.0, "room": 0}, LOCKED)
+    assert phones.room_in_ms() == LOOK_AGAIN_MS[1]
+    assert phones.room_in_ms("b") == LOOK_AGAIN_MS[0]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("phones", "was", "named", "expected"),
+    [
+        pytest.param([{}, BUSY], sticky("a", warm=True), "b", To("b"), id="named"),
+        pytest.param([{}, FULL], None, "b", ROOM, id="named, no room"),
+        pytest.param([{}, BUSY], sticky("b", warm=True), None, To("b"), id="warm"),
+        pytest.param([{}, GONE], sticky("b", warm=True), None, To("b"), id="warm, not connected"),
+        pytest.param([GONE, FULL], None, None, ROOM, id="no room"),
+        pytest.param([GONE], None, None, NOBODY, id="nobody"),
+        pytest.param([LOCKED], None, None, NO_NEW, id="no new chats"),
+    ],
+)
+def test_what_holds_under_every_strategy(strategy, phones, was, named, expected):
+    """A named number wins, a warm chat stays, and what cannot go says why."""
+    assert fleet(*phones, strategy=strategy).route(was, named=named, now_ms=NOON) == expected
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phones", "expected"),
+    [
+        pytest.param("sticky", [{}, BUSY], To("b"), id="sticky: the chat stays"),
+        pytest.param("least_loaded", [{}, BUSY], To("a"), id="least_loaded: the idle one"),
+        pytest.param("health_based", [SICK, BUSY], To("b"), id="health_based: fewer failures before less load"),
+        pytest.param("health_based", [{}, BUSY], To("a"), id="health_based: then load"),
+        pytest.param("health_based", [{**SICK, "load": 9}, {"failures": 2}], To("a"), id="health_based: the less sick"),
+        pytest.param("health_based", [SICK, FULL], To("a"), id="health_based: the healthy one is full"),
+        pytest.param("round_robin", [{"load": 9}, BUSY], To("a"), id="round_robin: in the order of digits"),
+    ],
+)
+def test_strategies(strategy, phones, expected):
+    """For a cold chat that began on b each strategy has its own answer."""
+    assert fleet(*phones, strategy=strategy).route(sticky("b"), now_ms=NOON) == expected
+
+
+@pytest.mark.parametrize(
+    ("turn", "phones", "expected"),
+    [
+        pytest.param(0, [{}, {}, {}], "abcab", id="from the start"),
+        pytest.param(2, [{}, {}, {}], "cabca", id="goes on after what was routed"),
+        pytest.param(7, [{}, {}, {}], "bcabc", id="any number of rounds later"),
+        pytest.param(0, [{}, FULL, {}], "acaca", id="the full one is left out"),
+        pytest.param(1, [{}, FULL, {}], "cacac", id="its turn goes to the next"),
+        pytest.param(0, [{}, {"room": 1}, {}], "abcac", id="one fills up on the way"),
+        pytest.param(0, [{}, GONE, LOCKED], "aaaaa", id="only those that take new chats"),
+    ],
+)
+def test_round_robin(turn, phones, expected):
+    """Numbers take turns in the order of their digits, from where the job's cursor stands."""
+    numbers = fleet(*phones, strategy="round_robin", turn=turn)
+    assert "".join(numbers.route(None, now_ms=NOON).phone for _ in range(5)) == expected
+
+
+def test_round_robin_goes_on_evenly_over_chunks_and_routers():
+    """Chunks of four, each routed by another router that knows only the cursor: no number gets more than one extra."""
+    chosen = Counter()
+    for cursor in range(0, 40, 4):
+        numbers = fleet({}, {}, {}, strategy="round_robin", turn=cursor)
+        chosen.update(numbers.route(None, now_ms=NOON).phone for _ in range(4))
+    assert max(chosen.values()) - min(chosen.values()) <= 1
+
+
+def test_round_robin_serves_the_known_by_a_restricted_number_last():
+    """The ring goes first; a restricted number that knows the contact is better than no number."""
+    numbers = fleet({"room": 1}, LOCKED, strategy="round_robin")
+    chosen = [numbers.route(None, known={"b"}, now_ms=NOON) for _ in range(2)]
+    assert chosen == [To("a"), To("b")]
+    assert numbers.route(None, now_ms=NOON) == ROOM
+
+
+@pytest.mark.parametrize(
+    ("changes", "failures", "restriction"),
+    [
+        pytest.param({}, 0, None, id="a number without a past"),
+        pytest.param({"failures": (NOON - HEALTH_MS, NOON - HEALTH_MS + 1, NOON)}, 2, None, id="of the last hour"),
+        pytest.param(
+            {"restriction": "TIME_LOCKED", "restricted_until": NOON + 1}, 0, Reason.TIME_LOCKED, id="time lock"
+        ),
+        pytest.param({"restriction": "CAPPED", "restricted_until": NOON + 1}, 0, Reason.CAPPED, id="cap"),
+        pytest.param({"restriction": "CAPPED", "restricted_until": NOON}, 0, None, id="its time has passed"),
+        pytest.param({"restricted_until": NOON + 1}, 0, None, id="a time without a restriction"),
+    ],
+)
+def test_a_number_as_the_router_sees_it(changes, failures, restriction):
+    """Failures of the last hour, and what the platform forbids at this moment."""
+    load = phone_load(facts(**changes), RULES, waiting=0, parked=0, ahead=10, now_ms=NOON)
+    assert (load.failures, load.restriction, load.takes_new) == (failures, restriction, restriction is None)
+
+
 loads = st.builds(
     PhoneLoad,
     phone=st.sampled_from("abcdef"),
     available=st.booleans(),
     load=st.integers(0, 5),
     room=st.integers(-1, 4),
+    failures=st.integers(0, 2),
+    restriction=st.none() | st.none() | st.sampled_from([Reason.TIME_LOCKED, Reason.CAPPED]),
 )
 fleets = st.lists(loads, max_size=6, unique_by=lambda load: load.phone)
 contacts = st.lists(
     st.tuples(
-        st.none() | st.builds(Sticky, st.sampled_from("abcdefz"), st.sampled_from([NOON, 0]), st.booleans()),
+        st.none()
+        | st.builds(Sticky, st.sampled_from("abcdefz"), st.sampled_from([NOON, 0]), st.sampled_from([0, 0, NOON])),
         st.none() | st.none() | st.sampled_from("abcdefz"),
+        st.frozensets(st.sampled_from("abcdefz"), max_size=2),
     ),
     max_size=30,
 )
+strategies = st.sampled_from(STRATEGIES)
 
 
 def copies(fleet: list[PhoneLoad]) -> list[PhoneLoad]:
-    return [PhoneLoad(x.phone, x.available, x.load, x.room) for x in fleet]
+    return [replace(load) for load in fleet]
 
 
-@given(fleets, contacts)
-def test_against_a_plain_scan(phones, contacts):
-    """The heap chooses what a scan of all phones would: the least loaded available one with room, by name in a tie."""
-    fleet, plain = Fleet(copies(phones)), {x.phone: x for x in copies(phones)}
-    for known, named in contacts:
-        decision = fleet.route(known, named=named, now_ms=NOON)
-        mine = plain.get(known.phone) if known else None
-        held = known is not None and (known.warm or (known.at_ms == NOON and mine is not None and mine.available))
-        if named is None and not held:
-            able = [x for x in plain.values() if x.available and x.room > 0]
-            some = any(x.available for x in plain.values())
-            best = min(able, key=lambda x: (x.load, x.phone), default=None)
-            assert decision == (To(best.phone) if best else ROOM if some else NOBODY)
+def scan(phones: list[PhoneLoad], known: frozenset[str], strategy: str) -> To | NotNow:
+    """The rule without a heap: the best of those that take this contact and have room."""
+    able = [x for x in phones if x.available and (x.takes_new or x.phone in known)]
+    sick = strategy == "health_based"
+    best = min((x for x in able if x.room > 0), key=lambda x: (sick * x.failures, x.load, x.phone), default=None)
+    if best or able:
+        return To(best.phone) if best else ROOM
+    some = [x for x in phones if x.available]
+    if any(x.takes_new for x in some):
+        return ROOM
+    return NotNow(min(some, key=lambda x: x.phone).restriction) if some else NOBODY
+
+
+def is_held(was: Sticky | None, plain: dict[str, PhoneLoad], known: frozenset[str], strategy: str) -> bool:
+    if was is None or was.is_warm(NOON):
+        return was is not None
+    mine = plain.get(was.phone)
+    cold = strategy == "sticky" and was.at_ms == NOON
+    return cold and mine is not None and mine.available and (mine.takes_new or mine.phone in known)
+
+
+@given(fleets, contacts, st.sampled_from([name for name in STRATEGIES if name != "round_robin"]))
+def test_against_a_plain_scan(phones, contacts, strategy):
+    """The heap chooses what a scan of all phones would: the best available one with room, by name in a tie."""
+    fleet, plain = Fleet(copies(phones), strategy=strategy), {x.phone: x for x in copies(phones)}
+    for was, named, known in contacts:
+        decision = fleet.route(was, named=named, known=known, now_ms=NOON)
+        if named is None and not is_held(was, plain, known, strategy):
+            assert decision == scan(list(plain.values()), known, strategy)
         if isinstance(decision, To) and decision.phone in plain:
             plain[decision.phone].load += 1
             plain[decision.phone].room -= 1
@@ -128,24 +331,37 @@ def test_against_a_plain_scan(phones, contacts):
     }
 
 
-@given(fleets, contacts)
-def test_room_is_exceeded_only_by_stickiness(phones, contacts):
+@given(fleets, contacts, strategies, st.integers(0, 20))
+def test_room_is_exceeded_only_by_stickiness(phones, contacts, strategy, turn):
     """A queue grows past its room only by contacts whose conversation is there."""
     room = {x.phone: max(0, x.room) for x in phones}
-    fleet, free = Fleet(copies(phones)), dict.fromkeys(room, 0)
-    for known, named in contacts:
-        decision = fleet.route(known, named=named, now_ms=NOON)
-        by_stickiness = named is None and known is not None and decision == To(known.phone)
+    fleet, free = Fleet(copies(phones), strategy=strategy, turn=turn), dict.fromkeys(room, 0)
+    for was, named, known in contacts:
+        decision = fleet.route(was, named=named, known=known, now_ms=NOON)
+        by_stickiness = named is None and was is not None and decision == To(was.phone)
         if isinstance(decision, To) and not by_stickiness:
             free[decision.phone] += 1
     assert all(free[name] <= room[name] for name in room)
 
 
-@given(fleets, contacts, st.randoms())
-def test_the_same_facts_give_the_same_choice(phones, contacts, rng):
+@given(fleets, contacts, strategies, st.integers(0, 20))
+def test_nobody_new_on_a_restricted_number(phones, contacts, strategy, turn):
+    """Whatever the strategy: a restricted number gets a contact only by name, warm, or known."""
+    fleet = Fleet(copies(phones), strategy=strategy, turn=turn)
+    for was, named, known in contacts:
+        decision = fleet.route(was, named=named, known=known, now_ms=NOON)
+        if isinstance(decision, To) and named is None and not (was and was.is_warm(NOON)):
+            load = fleet.loads[decision.phone]
+            assert load.available
+            assert load.takes_new or load.phone in known
+
+
+@given(fleets, contacts, strategies, st.integers(0, 20), st.randoms())
+def test_the_same_facts_give_the_same_choice(phones, contacts, strategy, turn, rng):
     """The order in which the store lists the phones has no say."""
     shuffled = copies(phones)
     rng.shuffle(shuffled)
-    one, other = Fleet(copies(phones)), Fleet(shuffled)
-    for known, named in contacts:
-        assert one.route(known, named=named, now_ms=NOON) == other.route(known, named=named, now_ms=NOON)
+    one, other = (Fleet(loads, strategy=strategy, turn=turn) for loads in (copies(phones), shuffled))
+    for was, named, known in contacts:
+        first = one.route(was, named=named, known=known, now_ms=NOON)
+        assert first == other.route(was, named=named, known=known, now_ms=NOON)

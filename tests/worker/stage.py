@@ -17,7 +17,7 @@ from paceline.worker.book import SendError
 from paceline.worker.core import Exit, WorkerCore
 from paceline.worker.drivers.config import Behaviour
 from paceline.worker.drivers.ledger import LedgerBook, MemoryLedger
-from paceline.worker.drivers.simulated import ClockWake, SimulatedDriver
+from paceline.worker.drivers.simulated import SimulatedDriver
 from paceline.worker.drivers.whatsapp import WhatsApp
 from paceline.worker.journal import MemoryDisk, MemoryJournal
 from paceline.worker.protocol import (
@@ -34,6 +34,7 @@ from paceline.worker.protocol import (
     TypingWindow,
     WorkerEvent,
 )
+from paceline.worker.wake import ClockWake
 
 START_MS = 1_800_000_000_000
 
@@ -332,7 +333,7 @@ class Theatre:
         """Begin a new life. With `stepped` it can be left at every port call."""
         self.lives += 1
         wrap: Callable[[Any], Any] = (lambda port: Stepped(port, self.clock)) if stepped else (lambda port: port)
-        self.whatsapp = WhatsApp("s1", self.behaviour, banned=self.ledger.banned)
+        self.whatsapp = WhatsApp("s1", self.behaviour, banned=self.ledger.banned, account=self.ledger.account)
         self.driver = SimulatedDriver(
             self.whatsapp,
             MemoryLedger(self.ledger),
@@ -350,10 +351,12 @@ class Theatre:
             journal=wrap(self.journal),
             clock=self.clock,
             rng=self.rng,
+            wake=ClockWake(self.clock),
         )
         self.stage = Stage(self.clock)
         self.stage.spawn(self.core.run)
         self.stage.spawn(self.core.pump_events)
+        self.stage.spawn(self.core.post_events)
 
     def crash(self) -> None:
         """The process is gone; what was not forced to the disk is lost."""

@@ -106,7 +106,8 @@ def test_a_lease_is_extended_when_less_than_half_is_left(left: int, due: bool) -
 
 
 @pytest.mark.parametrize(
-    ("code", "again"), [(428, True), (408, True), (515, True), (401, False), (403, False), (440, False)]
+    ("code", "again"),
+    [(code, True) for code in (408, 428, 515)] + [(code, False) for code in (401, 402, 403, 406, 440)],
 )
 def test_which_ends_of_a_connection_are_final(code: int, again: bool) -> None:
     """Logged out, banned and replaced are not fought."""

@@ -40,7 +40,9 @@ def connected(**behaviour: Any) -> WhatsApp:
 
 
 def send(whatsapp: WhatsApp, number: int = 1, at: int = NOW) -> LedgerLine | None:
-    return whatsapp.receive(message(number), now_ms=at, rng=new_rng(1))
+    """The line in the ledger, None if the message was not accepted."""
+    answer = whatsapp.receive(message(number), now_ms=at, rng=new_rng(1))
+    return answer if isinstance(answer, LedgerLine) else None
 
 
 def kinds(events: list[DriverEvent]) -> list[str]:
@@ -68,6 +70,8 @@ def kinds(events: list[DriverEvent]) -> list[str]:
         ({"not_on_whatsapp": frozenset({TO})}, False, ["SendAck"]),
         ({"restricted": 1.0}, False, ["SendAck"]),
         ({"restricted_463": frozenset({TO})}, False, ["SendAck"]),
+        ({"time_lock": 1.0}, False, ["Restriction", "SendAck"]),
+        ({"new_chats": 1}, True, ["SendAck", "Delivered", "Read"]),
     ],
     ids=lambda value: ",".join(value) or "healthy" if isinstance(value, dict) else "",
 )
@@ -167,7 +171,8 @@ def test_probabilities_exclude_each_other() -> None:
     whatsapp = WhatsApp("s1", behaviour)
     whatsapp.connect(NOW)
     rng = new_rng(7)
-    accepted = sum(whatsapp.receive(message(n), now_ms=NOW, rng=rng) is not None for n in range(2_000))
+    answers = [whatsapp.receive(message(n), now_ms=NOW, rng=rng) for n in range(2_000)]
+    accepted = sum(isinstance(answer, LedgerLine) for answer in answers)
     events = whatsapp.due(NOW + HOUR_MS)
     acked = sum(isinstance(event, SendAck) and isinstance(event.outcome, Accepted) for event in events)
     assert 0.66 < accepted / 2_000 < 0.74

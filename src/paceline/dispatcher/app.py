@@ -1,10 +1,19 @@
-"""The dispatcher's HTTP: how it is doing, and how long the queues are."""
+"""The dispatcher's HTTP: how it is doing, how long the queues are. `routes_fleet`, `routes_numbers` hold the rest."""
+
+from random import Random
 
 from litestar import get
 
 from paceline.dispatcher.loops import Engine
+from paceline.dispatcher.operators import Operator
+from paceline.dispatcher.routes_fleet import fleet_routes
+from paceline.dispatcher.routes_numbers import number_routes
+from paceline.dispatcher.schemas import Health
+from paceline.dispatcher.watching import Watching
 from paceline.edge import Keys, service
-from paceline.kits.web import Service
+from paceline.kits.clock import Clock
+from paceline.kits.web import Handler, Service
+from paceline.policy.facts import Rules
 from paceline.store import keys as keyspace
 from paceline.store.store import Store
 
@@ -16,22 +25,39 @@ _QUEUES = (
     ("scheduled", "ZCARD", keyspace.scheduled()),
     ("deadLetter", "LLEN", keyspace.dead_letters()),
 )
-_DUE = (("activePacers", "ZCARD", keyspace.due()),)
+_DUE = (("due", "ZCARD", keyspace.due()),)
 
 
-def create_app(engine: Engine, store: Store, keys: Keys) -> Service:
+def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock: Clock, rng: Random) -> Service:
+    watching = Watching(store, rules, rng)
+    return service(
+        name="dispatcher",
+        description="Routes jobs over the numbers and keeps each number's pace. Times are Unix milliseconds.",
+        routes=[
+            _health(engine, store),
+            _queue_status(store, keys),
+            *fleet_routes(store, engine.guard, keys, clock),
+            *number_routes(watching, Operator(store, rules, watching), keys, clock),
+        ],
+    )
+
+
+def _health(engine: Engine, store: Store) -> Handler:
     @get("/health", summary="Is it working?", tags=["Service"], security=[])
-    async def health() -> dict[str, str | int | bool]:
+    async def health() -> Health:
         """Open to everybody. 503 while the store does not answer."""
-        return {
-            "status": "ok",
-            "running": True,
-            "processed": sum(router.turns for router in engine.routers),
-            "routed": sum(router.routed for router in engine.routers),
-            "failed": sum(router.failed for router in engine.routers),
-            **await store.pacers.queue_status(_DUE),
-        }
+        return Health(
+            running=not (await store.operators.fleet()).stopped,
+            processed=sum(router.turns for router in engine.routers),
+            routed=sum(router.routed for router in engine.routers),
+            failed=sum(router.failed for router in engine.routers),
+            active_pacers=(await store.pacers.queue_status(_DUE))["due"],
+        )
 
+    return health
+
+
+def _queue_status(store: Store, keys: Keys) -> Handler:
     @get(
         "/queue/status",
         summary="How long the queues are",
@@ -42,11 +68,7 @@ def create_app(engine: Engine, store: Store, keys: Keys) -> Service:
     async def queue_status() -> dict[str, int]:
         """Lengths; `parked` over all numbers. `total` is the sum of the others."""
         lengths = await store.pacers.queue_status(_QUEUES)
-        lengths["parked"] = sum(phone.parked for phone in await store.pacers.fleet())
+        lengths["parked"] = await store.operators.parked()
         return {**lengths, "total": sum(lengths.values())}
 
-    return service(
-        name="dispatcher",
-        description="Routes jobs over the numbers and keeps each number's pace.",
-        routes=[health, queue_status],
-    )
+    return queue_status

@@ -1,16 +1,21 @@
-"""The dispatcher's loops as supervised tasks: a pool of routers, the pacer, the scheduler, and what wakes them."""
+"""The dispatcher's loops as supervised tasks: a pool of routers, the pacer, the scheduler, SmartGuard, and what wakes
+them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from paceline.compose import Parts
+from paceline.dispatcher.guard import SmartGuard
+from paceline.dispatcher.handing import Handing
+from paceline.dispatcher.outbox_http import HttpOutbox
 from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
 from paceline.kits.stepping import Bell, Step, keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
+from paceline.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -20,15 +25,32 @@ class Engine:
     routers: list[Router]
     pacer: Pacer
     scheduler: Scheduler
+    guard: SmartGuard
+    handing: Handing | None = None
+    """Only with `SEND_MODE=api`: what is on its way to the orchestrator."""
 
     @classmethod
     def of(cls, parts: Parts) -> "Engine":
         settings, store = parts.settings, parts.store
         return cls(
-            [Router(store, parts.rules, route_ahead=settings.route_ahead) for _ in range(settings.max_concurrent_jobs)],
-            Pacer(store, parts.rules, parts.rng, handoff_ttl_ms=settings.handoff_ttl_ms),
+            [
+                Router(store, parts.rules, route_ahead=settings.route_ahead, strategy=settings.routing_strategy)
+                for _ in range(settings.max_concurrent_jobs)
+            ],
+            Pacer(store, parts.rules, parts.rng, handoff_ttl_ms=settings.handoff_ttl_ms, api=_by_http(settings)),
             Scheduler(store),
+            SmartGuard(store, parts.rules, enabled=settings.smart_guard_enabled, tick_ms=settings.smart_guard_tick_ms),
+            Handing(store, _outbox(settings), parts.brain) if _by_http(settings) else None,
         )
+
+
+def _by_http(settings: Settings) -> bool:
+    return settings.send_mode == "api"
+
+
+def _outbox(settings: Settings) -> HttpOutbox:
+    key = settings.orchestrator_api_key or settings.api_key
+    return HttpOutbox(settings.orchestrator_url, key.get_secret_value() if key else "")
 
 
 def start(engine: Engine, parts: Parts, tasks: Supervisor) -> None:
@@ -43,6 +65,10 @@ def start(engine: Engine, parts: Parts, tasks: Supervisor) -> None:
         tasks.start(f"router-{number}", loop(router.step, "jobs"))
     tasks.start("pacer", loop(engine.pacer.step, "due"))
     tasks.start("scheduler", loop(engine.scheduler.step, "due"))
+    if engine.handing is not None:
+        tasks.start("handing", loop(engine.handing.step, "handing"))
+    # Nobody rings for it: it has a clock of its own.
+    tasks.start("smartguard", loop(engine.guard.step, "smartguard"))
     tasks.start("wakes", lambda: _listen(bell, parts))
 
 

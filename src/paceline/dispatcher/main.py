@@ -6,18 +6,24 @@ from paceline.dispatcher import loops
 from paceline.dispatcher.app import create_app
 from paceline.kits.tasks import Supervisor
 from paceline.kits.web import Service
+from paceline.settings import Settings, SettingsError
 
 DEFAULT_PORT = 4001
 
 
 def main() -> None:
-    compose.run("dispatcher", DEFAULT_PORT, _prepare)
+    compose.run("dispatcher", DEFAULT_PORT, _prepare, check=_check)
+
+
+def _check(settings: Settings) -> None:
+    if settings.send_mode == "api" and settings.orchestrator_api_key is None and settings.api_key is None:
+        raise SettingsError(["ORCHESTRATOR_API_KEY: is required with SEND_MODE=api (or API_KEY)"])
 
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     engine = loops.Engine.of(parts)
     loops.start(engine, parts, tasks)
-    return create_app(engine, parts.store, parts.keys)
+    return create_app(engine, parts.store, parts.keys, rules=parts.rules, clock=parts.clock, rng=parts.rng)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,12 @@ BATCH = 100
 
 
 class Pacer:
-    def __init__(self, store: Store, rules: Rules, rng: Random, *, handoff_ttl_ms: int) -> None:
+    def __init__(self, store: Store, rules: Rules, rng: Random, *, handoff_ttl_ms: int, api: bool = False) -> None:
         self._store = store
         self._rules = rules
         self._rng = rng
         self._handoff_ttl_ms = handoff_ttl_ms
+        self._api = api
         self.handed_off = 0
         self.refused = 0
 
@@ -27,7 +28,7 @@ class Pacer:
         for facts in due.phones:
             decision = decide(facts, self._rules, now_ms=now_ms, rng=self._rng)
             code = await self._store.pacers.hand_off(
-                facts, decision, now_ms=now_ms, handoff_ttl_ms=self._handoff_ttl_ms
+                facts, decision, now_ms=now_ms, handoff_ttl_ms=self._handoff_ttl_ms, api=self._api
             )
             if isinstance(decision.final, Send):
                 failpoint("handed-off")

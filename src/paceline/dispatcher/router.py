@@ -8,7 +8,7 @@ from collections import Counter
 
 import msgspec
 
-from paceline.domain.jobs import Contact, Job, decode_job
+from paceline.domain.jobs import Contact, Job, Strategy, decode_job
 from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte
 from paceline.kits.failpoint import failpoint
@@ -22,15 +22,18 @@ TURN_TASKS = 100
 """Tasks a job may route before the next job's turn."""
 TURN_LEASE_MS = 5_000
 NO_SESSIONS_MS = 10_000
+RESTRICTED_ASKED = 50
+"""Restricted numbers that are asked whom they know; with more of them a chat may start elsewhere, which is allowed."""
 FLEET_AGE_MS = 250
 """How old the picture of the fleet may be. It steers the filling of queues, no promise rests on it."""
 
 
 class Router:
-    def __init__(self, store: Store, rules: Rules, *, route_ahead: int) -> None:
+    def __init__(self, store: Store, rules: Rules, *, route_ahead: int, strategy: Strategy = "sticky") -> None:
         self._store = store
         self._rules = rules
         self._route_ahead = route_ahead
+        self._strategy: Strategy = strategy
         self._fleet: list[FleetPhone] = []
         self._fleet_at_ms = -FLEET_AGE_MS
         self._routed_since: Counter[str] = Counter()
@@ -73,11 +76,14 @@ class Router:
         self, job: Job, cursor: int, contacts: list[Contact], now_ms: int
     ) -> tuple[list[TaskRoute], tuple[Reason, int] | None]:
         """What becomes of the next tasks, up to the first that has to wait, and what that one waits for."""
-        stickies = await self._store.jobs.stickies([contact.to for contact in contacts])
-        suppressed = await self._store.guards.suppressed([contact.to for contact in contacts])
-        fleet = Fleet(self._loads(await self._phones(now_ms), job.priority, now_ms))
+        people = [contact.to for contact in contacts]
+        stickies = await self._store.jobs.stickies(people)
+        suppressed = await self._store.guards.suppressed(people)
+        loads = self._loads(await self._phones(now_ms), job.priority, now_ms)
+        fleet = Fleet(loads, strategy=job.strategy or self._strategy, turn=cursor)
+        knowing = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], people)
         tasks: list[TaskRoute] = []
-        for index, (contact, sticky) in enumerate(zip(contacts, stickies, strict=True), start=cursor):
+        for index, (contact, sticky, known) in enumerate(zip(contacts, stickies, knowing, strict=True), start=cursor):
             if job.scheduled_at(index) > now_ms:
                 return tasks, (Reason.SCHEDULED, job.scheduled_at(index))
             if job.expires_at(index) <= now_ms:
@@ -85,10 +91,10 @@ class Router:
             elif contact.to in suppressed:
                 tasks.append(TaskRoute(index, ends=Byte.SUPPRESSED))
             else:
-                decision = fleet.route(sticky, named=job.phone, now_ms=now_ms)
+                decision = fleet.route(sticky, named=job.phone, known=known, now_ms=now_ms)
                 if isinstance(decision, NotNow):
-                    nobody = decision.reason is Reason.NO_SESSIONS_AVAILABLE
-                    pause_ms = NO_SESSIONS_MS if nobody else fleet.room_in_ms(job.phone)
+                    is_full = decision.reason is Reason.WAITING_FOR_ROOM
+                    pause_ms = fleet.room_in_ms(job.phone) if is_full else NO_SESSIONS_MS
                     return tasks, (decision.reason, min(now_ms + pause_ms, job.expires_at(index)))
                 tasks.append(_routed(job, index, contact, decision.phone, sticky))
                 self._routed_since[decision.phone] += 1

@@ -19,6 +19,16 @@ def new_ulid(now_ms: int, rng: "Random") -> str:
     return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
+def derived_job_id(*parts: str) -> str:
+    """The same parts always give the same id: how a caller's own name for a task makes it one task of ours.
+
+    128 bits of a hash in the shape of a ULID; the time in front is chance here and says nothing.
+    """
+    named = "\0".join(parts).encode()
+    value = int.from_bytes(hashlib.sha256(named).digest()[:16], "big")
+    return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
 def is_job_id(text: str) -> bool:
     return len(text) == _ULID_LENGTH and all(char in _CROCKFORD for char in text)
 

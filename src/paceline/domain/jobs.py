@@ -7,6 +7,8 @@ import msgspec
 from paceline.domain.ids import task_id
 
 OnUnknown = Literal["resend", "hold"]
+Strategy = Literal["sticky", "least_loaded", "health_based", "round_robin"]
+"""How a contact gets its number; what each does is in `policy.routing`."""
 
 MAX_CONTACTS = 100_000
 """One request; larger campaigns are several jobs. The body limit (32 MB) allows about 300 bytes a contact."""
@@ -33,6 +35,8 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_on
     spread_minutes: int = 0
     validity_seconds: int
     on_unknown: OnUnknown = "resend"
+    strategy: Strategy | None = None
+    """None is the setting."""
     single: bool = False
     tags: list[str] = []
     metadata: dict[str, Any] = {}

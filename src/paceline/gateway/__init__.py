@@ -2,5 +2,5 @@
 
 Belongs here: validation, idempotency, the HTTP of callers. Does not belong here: choosing and pacing (`policy`,
 `dispatcher`), Redis (`store`), what workers say (`orchestrator`). The logic (`intake`, `answers`, `idempotency`) awaits
-nothing but the store, so the World drives it by hand; HTTP is in `app` and `routes`.
+nothing but the store, so the World drives it by hand; HTTP is in `app` and `routes_…`.
 """

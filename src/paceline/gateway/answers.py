@@ -1,30 +1,30 @@
-"""How a job or a message is doing, from what the store knows: its state, its times, and why it has not gone yet."""
+"""How a job, a message or a queue is doing, from what the store knows. Why something waits, `waiting` tells."""
+
+import re
 
 import msgspec
 
-from paceline.domain.ids import parse_task_id
-from paceline.domain.reasons import Reason
-from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, WAITING, Byte
+from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, JobState
 from paceline.gateway.picture import Picture
-from paceline.gateway.schemas import Fault, JobStatus, MessageStatus, Times, Waiting
-from paceline.store.jobs import JobView, MessageView
-
-_NO_KNOWN_END = frozenset(
-    {
-        Reason.NOT_CONNECTED,
-        Reason.QUARANTINED,
-        Reason.FLEET_PAUSED,
-        Reason.UNSETTLED,
-        Reason.UNKNOWN_OUTCOME,
-        Reason.NO_SESSIONS_AVAILABLE,
-        Reason.WAITING_FOR_ROOM,
-        Reason.IN_TURN,
-    }
+from paceline.gateway.views import (
+    Fault,
+    JobStatus,
+    MessageStatus,
+    QueuedMessage,
+    QueueView,
+    SessionStats,
+    Times,
+    Waiting,
 )
-"""With these the stored time is when we look again, which is no promise to anybody."""
+from paceline.gateway.waiting import Teller
+from paceline.store.jobs import JobView, MessageView
+from paceline.store.queues import DayStats, QueueItem, QueueMark, QueuePage
+
+_CURSOR = re.compile(r"(?P<priority>[1-3])-(?P<seq>\d{1,15})|0-(?P<count>\d{1,15})-(?P<at>\d{1,15})", re.ASCII)
+"""A number of one of the three queues, or how many of a time among the parked."""
 
 
-def job_status(view: JobView, picture: Picture, *, now_ms: int) -> JobStatus:
+def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) -> JobStatus:
     job, run = view.job, view.run
     is_open = run["state"] not in CLOSED_JOB_STATES
     return JobStatus(
@@ -35,8 +35,11 @@ def job_status(view: JobView, picture: Picture, *, now_ms: int) -> JobStatus:
         accepted_by=job.accepted_by,
         closed_at=_int(run.get("closedAt")),
         last_error=run.get("lastError"),
-        waiting=_waiting(run, now_ms) if is_open else None,
-        estimated_completion=_completion(view, picture, now_ms) if is_open else None,
+        waiting=teller.job(view) if is_open else None,
+        # Nobody knows when a paused job will go on.
+        estimated_completion=_completion(view, picture, now_ms)
+        if is_open and run["state"] != JobState.PAUSED
+        else None,
         mode=job.mode,
         priority=job.priority,
         phone=job.phone,
@@ -45,12 +48,13 @@ def job_status(view: JobView, picture: Picture, *, now_ms: int) -> JobStatus:
         spread_minutes=job.spread_minutes,
         validity_seconds=job.validity_seconds,
         on_unknown=job.on_unknown,
+        strategy=job.strategy,
         tags=job.tags,
         metadata=job.metadata,
     )
 
 
-def message_status(view: MessageView, *, now_ms: int) -> MessageStatus:
+def message_status(view: MessageView, teller: Teller) -> MessageStatus:
     known = view.known
     return MessageStatus(
         message_id=view.task_id,
@@ -64,9 +68,63 @@ def message_status(view: MessageView, *, now_ms: int) -> MessageStatus:
         whatsapp_id=known.get("whatsappId"),
         last_error=_fault(known),
         history=[msgspec.json.decode(line) for line in known.get("history", "").splitlines() if line],
-        waiting=_why(view, now_ms),
+        waiting=teller.message(view),
         client_ref=view.contact.client_ref,
         metadata=view.job.metadata,
+    )
+
+
+def queue_view(session_id: str, phone: str, page: QueuePage, teller: Teller) -> QueueView:
+    return QueueView(
+        session_id=session_id,
+        phone=phone,
+        items=[_queued(item, teller.item(item, page.phone)) for item in page.items],
+        total=page.total,
+        parked=page.parked,
+        scheduled=page.scheduled,
+        next_cursor=_cursor(page.next) if page.next else None,
+    )
+
+
+def session_stats(session_id: str, date: str, day: DayStats) -> SessionStats:
+    counts = {name: value or 0 for name, value in day.counts.items()}
+    delivered, took_ms = counts["delivered"], day.counts["deliveryMs"]
+    return SessionStats(
+        session_id=session_id,
+        date=date,
+        sent=counts["sent"],
+        failed=counts["failed"],
+        delivered=delivered,
+        read=counts["read"],
+        avg_delivery_time=round(took_ms / delivered) if took_ms is not None and delivered else None,
+        queue_size=day.waiting,
+    )
+
+
+def mark_of(cursor: str) -> QueueMark | None:
+    """What `_cursor` wrote; None for what it cannot have written."""
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        return None
+    if found["priority"]:
+        return QueueMark(int(found["priority"]), int(found["seq"]))
+    return QueueMark(0, int(found["count"]), int(found["at"]))
+
+
+def _cursor(mark: QueueMark) -> str:
+    return "-".join(str(part) for part in (mark.priority, mark.seq, mark.at) if part is not None)
+
+
+def _queued(item: QueueItem, waiting: Waiting) -> QueuedMessage:
+    return QueuedMessage(
+        message_id=item.task,
+        job_id=item.task.partition(":")[0],
+        to=item.to,
+        priority=item.priority,
+        position=item.position,
+        state=MESSAGE_STATE[item.state],
+        expires_at=item.expires_at,
+        waiting=waiting,
     )
 
 
@@ -83,28 +141,6 @@ def _completion(view: JobView, picture: Picture, now_ms: int) -> int | None:
     start = max(now_ms, job.scheduled_at(0))
     finish = picture.job(job.job_id, rest, phone=job.phone, start_ms=start, expires_ms=None).finish_ms
     return None if finish is None else max(finish, job.scheduled_at(job.total - 1))
-
-
-def _why(view: MessageView, now_ms: int) -> Waiting | None:
-    """The reason was written with the wait: for this message, for its job while it is not routed, or for its number."""
-    if view.byte not in WAITING and view.byte != Byte.UNKNOWN:
-        return None
-    if waiting := _waiting(view.known, now_ms):
-        return waiting
-    parsed = parse_task_id(view.task_id)
-    scheduled_at = view.job.scheduled_at(parsed[1] if parsed else 0)
-    if view.byte in (Byte.QUEUED, Byte.SCHEDULED) and scheduled_at > now_ms:
-        return Waiting(reason=Reason.SCHEDULED, until=scheduled_at)
-    elsewhere = view.run if view.byte == Byte.QUEUED else view.phone_known
-    return _waiting(elsewhere, now_ms) or Waiting(reason=Reason.IN_TURN, until=None)
-
-
-def _waiting(known: dict[str, str], now_ms: int) -> Waiting | None:
-    reason, until = known.get("waitReason"), _int(known.get("waitUntil"))
-    if reason is None:
-        return None
-    is_told = until is not None and until > now_ms and reason not in _NO_KNOWN_END
-    return Waiting(reason=reason, until=until if is_told else None)
 
 
 def _times(view: MessageView) -> Times:

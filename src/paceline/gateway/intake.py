@@ -5,39 +5,38 @@ knows the fleet, `idempotency` wraps a call that may be repeated.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
-
-import msgspec
 
 from paceline.domain.errors import BadRequest, NotFound, TooMany, Unavailable, Unprocessable
-from paceline.domain.ids import new_ulid, task_id
-from paceline.domain.jobs import Contact, Job
-from paceline.domain.numbers import canonical
-from paceline.domain.text import TEXT_LIMIT, render, variables
-from paceline.domain.times import moment_ms
+from paceline.domain.ids import new_ulid
+from paceline.domain.jobs import Contact, Job, Strategy
+from paceline.domain.text import variables
+from paceline.gateway import checks, receipts
 from paceline.gateway.picture import Picture, Watcher
-from paceline.gateway.schemas import JobAccepted, JobRequest, SendAccepted, SendRequest
+from paceline.gateway.schemas import (
+    BatchAccepted,
+    BatchRequest,
+    JobAccepted,
+    JobRequest,
+    SendAccepted,
+    SendRequest,
+)
 from paceline.gateway.sifting import Sift
 from paceline.kits.failpoint import failpoint
 from paceline.kits.rng import Rng
-from paceline.policy import hours
 from paceline.policy.facts import Rules
-from paceline.policy.routing import To
-from paceline.store import keys
+from paceline.policy.routing import NotNow, Sticky, To
 from paceline.store.jobs import Idem
 from paceline.store.scripts import CHUNK
 from paceline.store.store import Store
 
 SINGLE_VALIDITY_S = 86_400
-METADATA_LIMIT = 8_192
-"""Bytes as JSON. It comes back in every event, so it must stay small."""
-METADATA_DEPTH = 16
-LATEST_SEND_MS = 366 * 86_400_000
-"""A year ahead; what is further away is a mistake in the unit more often than a plan."""
+JOB_VALIDITY_S = 30 * 86_400
+BATCH_TEXT = "{{text}}"
+"""A batch is a job whose text is each contact's own. Values are not scanned again, so every text goes out unchanged."""
 QUEUE_FULL_RETRY_S = 60
+RESTRICTED_ASKED = 50
+"""Restricted numbers that are asked whether they know a person; with more of them a chat may start elsewhere."""
 STAGINGS = 2
-
-_encode = msgspec.json.Encoder().encode
 
 
 async def _go_on() -> None:
@@ -46,13 +45,21 @@ async def _go_on() -> None:
 
 class Intake:
     def __init__(
-        self, store: Store, rules: Rules, rng: Rng, *, breathe: Callable[[], Awaitable[None]] = _go_on
+        self,
+        store: Store,
+        rules: Rules,
+        rng: Rng,
+        *,
+        strategy: Strategy = "sticky",
+        breathe: Callable[[], Awaitable[None]] = _go_on,
     ) -> None:
         self._store = store
         self._rng = rng
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
-        self.watcher = Watcher(store, rules)
+        self._chosen = 0
+        """Single sends that a number was chosen for; round_robin goes on from here."""
+        self.watcher = Watcher(store, rules, strategy)
 
     def new_job_id(self, now_ms: int) -> str:
         return new_ulid(now_ms, self._rng)
@@ -60,12 +67,12 @@ class Intake:
     async def job(self, request: JobRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int) -> JobAccepted:
         stored = await self._store.jobs.get(job_id)
         if stored is not None:
-            return _answer_from(stored)
-        _check_job(request)
-        send_at = _send_at(request.send_at, now_ms)
+            return receipts.repeated_job(stored)
+        checks.job(request)
+        send_at = checks.send_at(request.send_at, now_ms)
         phone = await self._phone(request.session_id, request.phone)
         sift = await self._sift(request)
-        _check_sift(sift, request)
+        sift.refuse(strict=request.strict)
         job = Job(
             job_id=job_id,
             total=len(sift.accepted),
@@ -79,24 +86,23 @@ class Intake:
             spread_minutes=request.spread_minutes,
             validity_seconds=request.validity_seconds,
             on_unknown=request.on_unknown,
+            strategy=request.strategy,
             tags=request.tags,
             metadata=request.metadata,
         )
-        answer = _job_answer(job, sift, len(request.contacts), await self.watcher.look(now_ms))
-        code = await self._commit(job, sift.accepted, _idem(by, idem_key, answer), now_ms)
+        answer = receipts.job_receipt(job, sift, len(request.contacts), await self.watcher.look(now_ms))
+        code = await self._commit(job, sift.accepted, receipts.idem(by, idem_key, answer), now_ms)
         if code == "EXISTS":
-            return _answer_from(await self._store.jobs.get(job_id) or job)
+            return receipts.repeated_job(await self._store.jobs.get(job_id) or job)
         return answer
 
     async def send(
         self, request: SendRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int
     ) -> SendAccepted:
         if await self._store.jobs.get(job_id) is not None:
-            return _send_answer(job_id, 0, None)
-        to = canonical(request.to)
-        if to is None:
-            raise BadRequest("INVALID_NUMBER", "this is no possible phone number", field="to")
-        _check_text(request.message, "message")
+            return receipts.send_receipt(job_id, 0, None)
+        to = checks.number(request.to, "to")
+        checks.template(request.message, "message")
         if variables(request.message):
             raise BadRequest(
                 "MISSING_VARIABLE", "a single message has no variables to fill {{…}} from", field="message"
@@ -110,13 +116,62 @@ class Intake:
             priority=request.priority,
             phone=await self._phone(request.session_id, request.phone),
             session_id=request.session_id,
-            send_at=_send_at(request.send_at, now_ms),
+            send_at=checks.send_at(request.send_at, now_ms),
             validity_seconds=SINGLE_VALIDITY_S,
             single=True,
         )
         if await self._store.guards.suppressed([to]):
             raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
         return await self._accept_send(job, Contact(to), by, idem_key, now_ms)
+
+    async def batch(
+        self, request: BatchRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int
+    ) -> BatchAccepted:
+        """Unlike a job's contacts, these are all good or all refused, and two to the same person are both sent."""
+        stored = await self._store.jobs.get(job_id)
+        if stored is not None:
+            return receipts.repeated_batch(stored)
+        contacts = await self._batch_contacts(request)
+        phone = await self._phone(request.session_id, request.phone)
+        kept = await self._not_suppressed(contacts)
+        suppressed = len(contacts) - len(kept)
+        if not kept:
+            message = "none of these people may be written to"
+            raise Unprocessable("NOTHING_ACCEPTED", message, field="messages", details={"suppressed": suppressed})
+        job = Job(
+            job_id=job_id,
+            total=len(kept),
+            text=BATCH_TEXT,
+            accepted_at=now_ms,
+            accepted_by=by,
+            priority=request.priority,
+            phone=phone,
+            session_id=request.session_id,
+            spread_minutes=request.spread_minutes,
+            validity_seconds=JOB_VALIDITY_S,
+        )
+        answer = receipts.batch_receipt(job, suppressed, await self.watcher.look(now_ms))
+        code = await self._commit(job, kept, receipts.idem(by, idem_key, answer), now_ms)
+        return receipts.repeated_batch(job) if code == "EXISTS" else answer
+
+    async def _batch_contacts(self, request: BatchRequest) -> list[Contact]:
+        contacts = []
+        for index, message in enumerate(request.messages):
+            to = checks.number(message.to, f"messages[{index}].to")
+            checks.plain_text(message.text, f"messages[{index}].text")
+            contacts.append(Contact(to, {"text": message.text}))
+            if index % CHUNK == CHUNK - 1:
+                await self._breathe()
+        return contacts
+
+    async def _not_suppressed(self, contacts: list[Contact]) -> list[Contact]:
+        kept: list[Contact] = []
+        for start in range(0, len(contacts), CHUNK):
+            batch = contacts[start : start + CHUNK]
+            suppressed = await self._store.guards.suppressed([contact.to for contact in batch])
+            kept += [contact for contact in batch if contact.to not in suppressed]
+            await self._breathe()
+        return kept
 
     async def _accept_send(
         self, job: Job, contact: Contact, by: str, idem_key: str | None, now_ms: int
@@ -125,19 +180,19 @@ class Intake:
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
             estimate = picture.job(job.job_id, 1, phone=None, start_ms=job.scheduled_at(0), expires_ms=None)
-            answer = _send_answer(job.job_id, 0, estimate.finish_ms)
-            await self._commit(job, [contact], _idem(by, idem_key, answer), now_ms)
+            answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
+            await self._commit(job, [contact], receipts.idem(by, idem_key, answer), now_ms)
             return answer
         when = picture.single(phone, priority=job.priority, start_ms=job.scheduled_at(0))
-        draft = _send_answer(job.job_id, None, when)
+        draft = receipts.send_receipt(job.job_id, None, when)
         accepted = await self._store.jobs.accept_send(
-            job, contact, phone, now_ms=now_ms, idem=_idem(by, idem_key, draft)
+            job, contact, phone, now_ms=now_ms, idem=receipts.idem(by, idem_key, draft)
         )
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)
         failpoint("accepted-not-answered")
-        return _send_answer(job.job_id, accepted.position, when)
+        return receipts.send_receipt(job.job_id, accepted.position, when)
 
     async def _choose(self, job: Job, to: str, now_ms: int) -> tuple[str | None, Picture]:
         """The number a single send goes to, or None while there is none that could take it."""
@@ -146,17 +201,23 @@ class Intake:
             if job.phone not in picture.phones:
                 picture = await self.watcher.look(now_ms, fresh=True)
             if job.send_at is None:
-                _check_budget(picture, job.phone, now_ms)
+                checks.budget(picture.sender(job.phone, now_ms=now_ms), now_ms)
             return job.phone, picture
         sticky = (await self._store.jobs.stickies([to]))[0]
-        decision = picture.fleet(priority=job.priority, now_ms=now_ms).route(sticky, now_ms=now_ms)
+        self._chosen += 1
+        decision = await self._route(picture, job, to, sticky, now_ms)
         if not isinstance(decision, To):
             # A number may have come a moment ago.
             picture = await self.watcher.look(now_ms, fresh=True)
-            decision = picture.fleet(priority=job.priority, now_ms=now_ms).route(sticky, now_ms=now_ms)
+            decision = await self._route(picture, job, to, sticky, now_ms)
         if isinstance(decision, To) and decision.phone in picture.phones:
             return decision.phone, picture
         return None, picture
+
+    async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
+        fleet = picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms)
+        (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])
+        return fleet.route(sticky, known=known, now_ms=now_ms)
 
     async def _sift(self, request: JobRequest) -> Sift:
         sift = Sift(request.text)
@@ -175,137 +236,21 @@ class Intake:
                 return code
         raise Unavailable("what was staged did not stay")
 
+    async def owner_of(self, session_id: str) -> str:
+        """The number of a session."""
+        owner = await self._store.sessions.phone_of(session_id) if checks.is_session_id(session_id) else None
+        if owner is None:
+            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+        return owner
+
     async def _phone(self, session_id: str | None, phone: str | None) -> str | None:
         """The number a request names, directly or by a session."""
-        digits = None
-        if phone is not None:
-            digits = canonical(phone)
-            if digits is None:
-                raise BadRequest("INVALID_NUMBER", "this is no possible phone number", field="phone")
+        digits = None if phone is None else checks.number(phone, "phone")
         if session_id is not None:
-            owner = await self._store.sessions.phone_of(session_id)
-            if owner is None:
-                raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+            owner = await self.owner_of(session_id)
             if digits is not None and digits != owner:
                 raise BadRequest("PHONE_MISMATCH", "this session belongs to another number", field="phone")
             return owner
         if digits is not None and not await self._store.sessions.is_registered(digits):
             raise NotFound("UNKNOWN_PHONE", "there is no session of this number", field="phone")
         return digits
-
-
-def _check_job(request: JobRequest) -> None:
-    if request.mode != "message":
-        message = f"mode {request.mode!r} comes with media support; only 'message' is available yet"
-        raise BadRequest("MODE_NOT_AVAILABLE", message, field="mode")
-    for field, value in (("mediaRef", request.media_ref), ("mediaUrl", request.media_url)):
-        if value is not None:
-            raise BadRequest("MEDIA_NOT_AVAILABLE", "a job of mode 'message' has no media", field=field)
-    _check_text(request.text, "text")
-    _check_metadata(request.metadata)
-
-
-def _check_text(text: str, field: str) -> None:
-    """What is certain for every recipient; the rest is judged contact by contact."""
-    if not text.strip():
-        raise BadRequest("EMPTY_TEXT", "the text is empty", field=field)
-    shortest = len(render(text, dict.fromkeys(variables(text), "")))
-    if shortest > TEXT_LIMIT:
-        message = f"at most {TEXT_LIMIT:,} characters, this has {shortest:,}"
-        raise BadRequest("TEXT_TOO_LONG", message, field=field, details={"limit": TEXT_LIMIT})
-
-
-def _check_metadata(metadata: dict[str, Any]) -> None:
-    try:
-        size = len(_encode(metadata))
-    except RecursionError as error:
-        raise BadRequest("INVALID_METADATA", "this cannot be kept as JSON", field="metadata") from error
-    if size > METADATA_LIMIT or _depth(metadata) > METADATA_DEPTH:
-        message = f"at most {METADATA_LIMIT:,} bytes as JSON, nested {METADATA_DEPTH} deep"
-        raise BadRequest("METADATA_TOO_LARGE", message, field="metadata", details={"limit": METADATA_LIMIT})
-
-
-def _depth(value: object) -> int:
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, value.values()), default=0)
-    if isinstance(value, list):
-        return 1 + max(map(_depth, value), default=0)
-    return 0
-
-
-def _check_sift(sift: Sift, request: JobRequest) -> None:
-    details = {"rejected": msgspec.to_builtins(sift.rejected), "rejectedCount": sift.rejected_count}
-    if request.strict and sift.rejected_count:
-        raise Unprocessable("CONTACTS_REJECTED", "strict: some contacts are bad", field="contacts", details=details)
-    if not sift.accepted:
-        counts = {**details, "suppressed": sift.suppressed, "duplicates": sift.duplicates}
-        raise Unprocessable("NOTHING_ACCEPTED", "no contact could be accepted", field="contacts", details=counts)
-
-
-def _send_at(value: int | str | None, now_ms: int) -> int | None:
-    """The scheduled time; one that has passed is now."""
-    if value is None:
-        return None
-    at = moment_ms(value)
-    if at is None:
-        message = "must be Unix milliseconds, or ISO 8601 with an offset such as 2026-01-31T09:00:00+02:00"
-        raise BadRequest("INVALID_TIME", message, field="sendAt")
-    if at > now_ms + LATEST_SEND_MS:
-        raise BadRequest("INVALID_TIME", "at most a year ahead", field="sendAt")
-    return at if at > now_ms else None
-
-
-def _check_budget(picture: Picture, phone: str, now_ms: int) -> None:
-    who = picture.sender(phone, now_ms=now_ms)
-    if who.left_today != 0:
-        return
-    seconds = max(1, -(-(hours.day_ends_at(who.zone, now_ms) - now_ms) // 1000))
-    raise TooMany(
-        "DAILY_LIMIT_REACHED",
-        "this number has sent all it may send today",
-        details={"phone": phone, "limit": who.level.daily_cap},
-        retry_after_seconds=seconds,
-    )
-
-
-def _idem(by: str, idem_key: str | None, answer: msgspec.Struct) -> Idem | None:
-    if idem_key is None:
-        return None
-    return Idem(keys.idempotency(by, idem_key), _encode(answer).decode())
-
-
-def _job_answer(job: Job, sift: Sift, total: int, picture: Picture) -> JobAccepted:
-    estimate = picture.job(
-        job.job_id, job.total, phone=job.phone, start_ms=job.scheduled_at(0), expires_ms=job.expires_at(job.total - 1)
-    )
-    finish = estimate.finish_ms
-    return JobAccepted(
-        job_id=job.job_id,
-        total=total,
-        accepted=job.total,
-        suppressed=sift.suppressed,
-        duplicates=sift.duplicates,
-        rejected=sift.rejected,
-        will_expire=estimate.will_expire,
-        status_url=f"/v1/jobs/{job.job_id}",
-        estimated_completion=None if finish is None else max(finish, job.scheduled_at(job.total - 1)),
-    )
-
-
-def _answer_from(job: Job) -> JobAccepted:
-    """For a request that is repeated after a crash: the job it made is there, the details of its contacts are not."""
-    return JobAccepted(
-        job_id=job.job_id,
-        total=job.total,
-        accepted=job.total,
-        suppressed=0,
-        duplicates=0,
-        rejected=[],
-        will_expire=0,
-        status_url=f"/v1/jobs/{job.job_id}",
-        estimated_completion=None,
-    )
-
-
-def _send_answer(job_id: str, position: int | None, when: int | None) -> SendAccepted:
-    return SendAccepted(message_id=task_id(job_id, 0), position=position, estimated_delivery=when)

@@ -17,7 +17,8 @@ def main() -> None:
 
 
 async def _prepare(parts: Parts, _tasks: Supervisor) -> Service:
-    intake = Intake(parts.store, parts.rules, parts.rng, breathe=lambda: asyncio.sleep(0))
+    strategy = parts.settings.routing_strategy
+    intake = Intake(parts.store, parts.rules, parts.rng, strategy=strategy, breathe=lambda: asyncio.sleep(0))
     return create_app(parts.store, intake, parts.keys, parts.clock)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from paceline.domain.jobs import Strategy
 from paceline.policy import forecast
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import Capacity
@@ -24,14 +25,18 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Picture:
-    def __init__(self, phones: Iterable[FleetPhone], unrouted: dict[str, int], rules: Rules) -> None:
+    def __init__(
+        self, phones: Iterable[FleetPhone], unrouted: dict[str, int], rules: Rules, strategy: Strategy = "sticky"
+    ) -> None:
         self.phones = {phone.facts.phone: phone for phone in phones}
         self._unrouted = unrouted
         self._rules = rules
+        self._strategy: Strategy = strategy
 
-    def fleet(self, *, priority: int, now_ms: int) -> Fleet:
-        """The numbers as a single send may choose among them."""
-        return Fleet(self._load(phone, priority, now_ms) for phone in self.phones.values())
+    def fleet(self, *, priority: int, turn: int, now_ms: int) -> Fleet:
+        """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin."""
+        loads = (self._load(phone, priority, now_ms) for phone in self.phones.values())
+        return Fleet(loads, strategy=self._strategy, turn=turn)
 
     def sender(self, phone: str, *, now_ms: int) -> Sender:
         return sender(self.phones[phone].facts, self._rules, now_ms=now_ms)
@@ -60,7 +65,7 @@ class Picture:
 
     def _capacities(self, phone: str | None, start_ms: int) -> list[Capacity]:
         found = (forecast.capacity(seen.facts, self._rules, now_ms=start_ms) for seen in self._serving(phone))
-        return [kind for kind in found if kind is not None]
+        return forecast.limited([kind for kind in found if kind is not None], self._rules.global_rpm)
 
     def _load(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
         return phone_load(
@@ -76,16 +81,17 @@ class Picture:
 class Watcher:
     """Looks at the fleet, and not again before the picture is a second old."""
 
-    def __init__(self, store: Store, rules: Rules) -> None:
+    def __init__(self, store: Store, rules: Rules, strategy: Strategy = "sticky") -> None:
         self._store = store
         self._rules = rules
-        self._picture = Picture((), {}, rules)
+        self._strategy: Strategy = strategy
+        self._picture = Picture((), {}, rules, strategy)
         self._looked_at_ms = -PICTURE_AGE_MS
 
     async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
         if fresh or now_ms - self._looked_at_ms >= PICTURE_AGE_MS:
             phones = await self._store.pacers.fleet()
-            self._picture = Picture(phones, await self._store.jobs.unrouted(), self._rules)
+            self._picture = Picture(phones, await self._store.jobs.unrouted(), self._rules, self._strategy)
             self._looked_at_ms = now_ms
         return self._picture
 

@@ -1,4 +1,5 @@
-"""What callers send and get, field by field. They document the API too: `/openapi.json` is made from them.
+"""What callers send, and what they get for it, field by field: `/openapi.json` is made from them. How accepted work is
+doing is answered with `views`.
 
 Unknown fields are refused: a misspelt `sendAt` must not become "now".
 """
@@ -8,13 +9,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from paceline.domain.jobs import MAX_CONTACTS, OnUnknown
+from paceline.domain.jobs import MAX_CONTACTS, OnUnknown, Strategy
 from paceline.domain.text import TEXT_LIMIT
 
 TEMPLATE_LIMIT = 16 * TEXT_LIMIT
 """Before variables; the limit that counts is that of the text that goes out."""
 REJECTED_SHOWN = 1_000
 SUPPRESSIONS_AT_ONCE = 10_000
+BATCH_LIMIT = 10_000
+"""Messages in one batch; with texts of any length the body limit (1 MB) comes first."""
 
 _LIMIT = f"at most {TEXT_LIMIT:,} characters after variables"
 Text = Annotated[str, Meta(min_length=1, max_length=TEMPLATE_LIMIT, description=_LIMIT)]
@@ -22,6 +25,7 @@ Short = Annotated[str, Meta(min_length=1, max_length=256)]
 Number = Annotated[str, Meta(max_length=64, examples=["+972 54-123-4567"])]
 Moment = Annotated[int | str, Meta(description="Unix milliseconds, or ISO 8601 with an offset")]
 Priority = Annotated[int, Meta(ge=1, le=3, description="3 goes before 2 before 1")]
+Spread = Annotated[int, Meta(ge=0, le=43_200, description="minutes over which they are spread evenly")]
 Validity = Annotated[int, Meta(ge=60, le=31_536_000, description="seconds from the scheduled time on; then it expires")]
 
 
@@ -29,7 +33,7 @@ class _In(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
     """A body that comes in."""
 
 
-class _Out(msgspec.Struct, frozen=True, rename="camel"):
+class Out(msgspec.Struct, frozen=True, rename="camel"):
     """An answer."""
 
 
@@ -50,9 +54,10 @@ class JobRequest(_In, frozen=True, kw_only=True):
     session_id: Short | None = None
     phone: Number | None = None
     tags: Annotated[list[Short], Meta(max_length=32)] = []
-    strategy: Literal["sticky"] = "sticky"
+    strategy: Strategy | None = None
+    """How each contact gets its number; left out, as the server is set."""
     priority: Priority = 1
-    spread_minutes: Annotated[int, Meta(ge=0, le=43_200)] = 0
+    spread_minutes: Spread = 0
     send_at: Moment | None = None
     validity_seconds: Validity = 30 * 86_400
     on_unknown: OnUnknown = "resend"
@@ -69,13 +74,26 @@ class SendRequest(_In, frozen=True, kw_only=True):
     send_at: Moment | None = None
 
 
-class Rejected(_Out, frozen=True, kw_only=True):
+class BatchMessage(_In, frozen=True, kw_only=True, gc=False):
+    to: str
+    text: str
+
+
+class BatchRequest(_In, frozen=True, kw_only=True):
+    messages: Annotated[list[BatchMessage], Meta(min_length=1, max_length=BATCH_LIMIT)]
+    session_id: Short | None = None
+    phone: Number | None = None
+    spread_minutes: Spread = 0
+    priority: Priority = 1
+
+
+class Rejected(Out, frozen=True, kw_only=True):
     index: int
     to: str
     code: str
 
 
-class JobAccepted(_Out, frozen=True, kw_only=True):
+class JobAccepted(Out, frozen=True, kw_only=True):
     status: Literal["accepted"] = "accepted"
     job_id: str
     total: int
@@ -91,80 +109,19 @@ class JobAccepted(_Out, frozen=True, kw_only=True):
     estimated_completion: int | None
 
 
-class SendAccepted(_Out, frozen=True, kw_only=True):
+class SendAccepted(Out, frozen=True, kw_only=True):
     queued: Literal[True] = True
     message_id: str
     position: int | None
     estimated_delivery: int | None
 
 
-class Waiting(_Out, frozen=True, kw_only=True):
-    reason: str
-    until: int | None
-
-
-class Fault(_Out, frozen=True, kw_only=True):
-    code: str
-    message: str
-
-
-class JobStatus(_Out, frozen=True, kw_only=True):
+class BatchAccepted(Out, frozen=True, kw_only=True):
+    queued: int
+    """How many will be sent: all but the suppressed."""
     job_id: str
-    state: str
-    progress: dict[str, int]
-    """`sent` counts all that went out; `delivered` and `read` are parts of it."""
-    accepted_at: int
-    accepted_by: str
-    closed_at: int | None
-    last_error: str | None
-    waiting: Waiting | None
+    suppressed: int
     estimated_completion: int | None
-    mode: str
-    priority: int
-    phone: str | None
-    session_id: str | None
-    send_at: int | None
-    spread_minutes: int
-    validity_seconds: int
-    on_unknown: OnUnknown
-    tags: list[str]
-    metadata: dict[str, Any]
-
-
-class JobCanceled(_Out, frozen=True, kw_only=True):
-    job_id: str
-    state: str
-    canceled: int
-    """How many this call stopped."""
-    open: int
-    """How many a worker already holds; those end as they end."""
-
-
-class Times(_Out, frozen=True, kw_only=True):
-    accepted_at: int | None = None
-    handed_off_at: int | None = None
-    claimed_at: int | None = None
-    sent_at: int | None = None
-    delivered_at: int | None = None
-    read_at: int | None = None
-    ended_at: int | None = None
-
-
-class MessageStatus(_Out, frozen=True, kw_only=True):
-    message_id: str
-    job_id: str
-    to: str
-    state: str
-    phone: str | None
-    session_id: str | None
-    times: Times
-    attempts: int
-    whatsapp_id: str | None
-    last_error: Fault | None
-    history: list[dict[str, Any]]
-    waiting: Waiting | None
-    client_ref: str | None
-    metadata: dict[str, Any]
 
 
 class SuppressRequest(_In, frozen=True, kw_only=True):
@@ -172,23 +129,23 @@ class SuppressRequest(_In, frozen=True, kw_only=True):
     reason: Annotated[str, Meta(max_length=256)] = ""
 
 
-class Suppressed(_Out, frozen=True, kw_only=True):
+class Suppressed(Out, frozen=True, kw_only=True):
     added: int
     """How many were not on the list before."""
 
 
-class SuppressionItem(_Out, frozen=True, kw_only=True):
+class SuppressionItem(Out, frozen=True, kw_only=True):
     to: str
     at: int
     reason: str
     source: str
 
 
-class SuppressionPage(_Out, frozen=True, kw_only=True):
+class SuppressionPage(Out, frozen=True, kw_only=True):
     items: list[SuppressionItem]
     next_cursor: str | None
 
 
-class Removed(_Out, frozen=True, kw_only=True):
+class Removed(Out, frozen=True, kw_only=True):
     removed: Literal[True] = True
     to: str

@@ -6,6 +6,9 @@ skipped.
 
 from collections.abc import Sequence
 
+import msgspec
+
+from paceline.domain.errors import Unprocessable
 from paceline.domain.jobs import Contact
 from paceline.domain.numbers import canonical
 from paceline.domain.text import TEXT_LIMIT, render, variables
@@ -46,6 +49,15 @@ class Sift:
         kept = [contact for contact in good if contact.to not in suppressed] if suppressed else good
         self.suppressed += len(good) - len(kept)
         self.accepted += kept
+
+    def refuse(self, *, strict: bool) -> None:
+        """Once all were taken: a job with nothing to send, or with anything bad in it if the caller is strict."""
+        details = {"rejected": msgspec.to_builtins(self.rejected), "rejectedCount": self.rejected_count}
+        if strict and self.rejected_count:
+            raise Unprocessable("CONTACTS_REJECTED", "strict: some contacts are bad", field="contacts", details=details)
+        if not self.accepted:
+            counts = {**details, "suppressed": self.suppressed, "duplicates": self.duplicates}
+            raise Unprocessable("NOTHING_ACCEPTED", "no contact could be accepted", field="contacts", details=counts)
 
     def _check(self, item: str | ContactIn) -> Contact | None:
         raw = item if isinstance(item, str) else item.to

@@ -1,7 +1,7 @@
 """The list of people who must not be written to: adding, removing, reading it page by page."""
 
 from paceline.domain.errors import BadRequest, NotFound
-from paceline.domain.numbers import canonical
+from paceline.gateway import checks
 from paceline.gateway.schemas import Removed, Suppressed, SuppressionItem, SuppressionPage, SuppressRequest
 from paceline.store.guards import Suppression
 from paceline.store.store import Store
@@ -16,9 +16,9 @@ class Suppressions:
     async def add(self, request: SuppressRequest, *, by: str, now_ms: int) -> Suppressed:
         """All or nothing: a list with a mistake in it is refused before anything is stored."""
         if isinstance(request.to, str):
-            people = [_number(request.to, "to")]
+            people = [checks.number(request.to, "to")]
         else:
-            people = [_number(raw, f"to[{index}]") for index, raw in enumerate(request.to)]
+            people = [checks.number(raw, f"to[{index}]") for index, raw in enumerate(request.to)]
         items = [Suppression(to, now_ms, request.reason, by) for to in dict.fromkeys(people)]
         added = 0
         for start in range(0, len(items), BATCH):
@@ -26,7 +26,7 @@ class Suppressions:
         return Suppressed(added=added)
 
     async def remove(self, raw: str) -> Removed:
-        to = _number(raw, "to")
+        to = checks.number(raw, "to")
         if not await self._store.guards.unsuppress(to):
             raise NotFound("NOT_FOUND", "this person is not on the list", field="to")
         return Removed(to=to)
@@ -37,10 +37,3 @@ class Suppressions:
         found = await self._store.guards.suppressions(cursor, limit)
         items = [SuppressionItem(to=item.to, at=item.at, reason=item.reason, source=item.source) for item in found]
         return SuppressionPage(items=items, next_cursor=items[-1].to if len(items) == limit else None)
-
-
-def _number(raw: str, field: str) -> str:
-    to = canonical(raw)
-    if to is None:
-        raise BadRequest("INVALID_NUMBER", "this is no possible phone number", field=field)
-    return to

@@ -52,7 +52,7 @@ class Processes:
             **self._shared,
             "HOST": settings.host,
             "REDIS_URL": redis_url,
-            "SEND_MODE": "redis",
+            "SEND_MODE": os.environ.get("SEND_MODE") or "redis",
             "API_KEY": _revealed(settings.api_key),
             "WEBHOOK_SECRET": _revealed(settings.webhook_secret),
         }

@@ -10,12 +10,13 @@ from litestar.params import FromPath, QueryParameter
 from paceline.domain.errors import Conflict, Unauthorized
 from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
-from paceline.edge import Keys, service
+from paceline.edge import Keys, holder, service
 from paceline.kits.clock import Clock
 from paceline.kits.secrets import derive
 from paceline.kits.web import AnyRequest, Handler, Service, read_body
 from paceline.orchestrator import protocol
 from paceline.orchestrator.desk import Claim, Desk
+from paceline.orchestrator.enqueue import Enqueue, EnqueueBody, Enqueued
 from paceline.orchestrator.inbound import Inbound, WorkerEvent
 from paceline.orchestrator.protocol import (
     AckBody,
@@ -78,6 +79,7 @@ def create_app(
             *_session_routes(registry, keys, clock),
             *_desk_routes(desk, waiters, gate, clock, terms),
             *_settling_routes(store.outbox, settling, gate, clock),
+            _enqueue(Enqueue(store), keys, clock),
             _webhook(inbound, gate, clock),
             _health(store),
         ],
@@ -181,6 +183,25 @@ def _settling_routes(outbox: Outbox, settling: Settling, gate: WorkerGate, clock
     return [ack, nack]
 
 
+def _enqueue(outboxes: Enqueue, keys: Keys, clock: Clock) -> Handler:
+    @post(
+        "/api/sessions/{session_id:str}/outbox/enqueue",
+        summary="Put a message into a session's outbox",
+        opt={"body": EnqueueBody},
+        status_code=200,
+        guards=[keys.requires("send")],
+        security=_KEY,
+        tags=["Sessions"],
+    )
+    async def enqueue(request: AnyRequest, session_id: FromPath[str]) -> Enqueued:
+        """The dispatcher's hand-overs go straight in; messages of others wait for their number's pace. The same
+        `taskId` twice is one task."""
+        body = await read_body(request, EnqueueBody)
+        return await outboxes.enqueue(session_id, body, by=holder(request), now_ms=clock.now_ms())
+
+    return enqueue
+
+
 def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
     @post("/api/webhook", summary="What a worker reports", opt={"body": EventBody}, **_WORKER)
     async def webhook(request: AnyRequest) -> dict[str, str]:
@@ -201,7 +222,7 @@ def _session_routes(registry: Registry, keys: Keys, clock: Clock) -> list[Handle
 
     @get("/api/sessions", summary="All sessions", **admin)
     async def list_sessions(cursor: Cursor = "", limit: Limit = 100) -> SessionPage:
-        return await registry.page(cursor, limit)
+        return await registry.page(cursor, limit, now_ms=clock.now_ms())
 
     @post(
         "/api/sessions",
@@ -218,7 +239,7 @@ def _session_routes(registry: Registry, keys: Keys, clock: Clock) -> list[Handle
 
     @get("/api/sessions/{session_id:str}", summary="One session", **admin)
     async def get_session(session_id: FromPath[str]) -> SessionView:
-        return await registry.get(session_id)
+        return await registry.get(session_id, now_ms=clock.now_ms())
 
     return [list_sessions, create_session, get_session]
 

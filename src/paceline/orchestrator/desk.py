@@ -8,20 +8,17 @@ import msgspec
 
 from paceline.domain.errors import Conflict, NotFound, RequestError
 from paceline.domain.failures import UNKNOWN_OUTCOME
-from paceline.domain.ids import parse_task_id, whatsapp_id
-from paceline.domain.jobs import Job
+from paceline.domain.ids import whatsapp_id
 from paceline.domain.states import TERMINAL
-from paceline.domain.text import render, variables
 from paceline.kits.failpoint import failpoint
 from paceline.policy import gate
 from paceline.policy.facts import Rules, sender
 from paceline.store.outbox import Held
 from paceline.store.store import Store
+from paceline.store.texts import Texts
 
 LONGEST_LEASE_MS = 600_000
 """Ten minutes from the claim on, however often a worker extends: longer is not slow, it is lost."""
-JOBS_KEPT = 256
-"""Jobs are immutable, so the few that are being sent are kept instead of read again for each message."""
 
 _OUTCOME = {
     "return": "returned",
@@ -70,7 +67,7 @@ class Desk:
         self._store = store
         self._rules = rules
         self._lease_ms = lease_ms
-        self._jobs: dict[str, Job] = {}
+        self._texts = Texts(store.jobs)
 
     async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Welcome:
         """The instance becomes the newest; what older ones held is asked of it, or ends if nobody can know."""
@@ -118,7 +115,9 @@ class Desk:
     async def _give(
         self, session: str, epoch: int, task: gate.OutboxTask, verdict: gate.Give, now_ms: int
     ) -> TaskForWorker | None:
-        text = await self._text(task.task)
+        text = await self._texts.final(task.task)
+        if text is None:
+            raise NotFound("UNKNOWN_TASK", "the job of this task is gone", field="taskId")
         claimed = await self._store.outbox.claim(
             session, epoch, task.task, lease_until_ms=verdict.lease_until_ms, now_ms=now_ms
         )
@@ -138,27 +137,6 @@ class Desk:
             lease_until_ms=verdict.lease_until_ms,
             token=claimed.token,
         )
-
-    async def _text(self, task: str) -> str:
-        """The job's text, filled in at the last moment."""
-        parsed = parse_task_id(task)
-        job = await self._job(parsed[0]) if parsed else None
-        if parsed is None or job is None:
-            raise NotFound("UNKNOWN_TASK", "the job of this task is gone", field="taskId")
-        if not variables(job.text):
-            return job.text
-        contact = (await self._store.jobs.contacts(job.job_id, parsed[1], 1))[0]
-        return render(job.text, contact.vars)
-
-    async def _job(self, job_id: str) -> Job | None:
-        if job_id not in self._jobs:
-            job = await self._store.jobs.get(job_id)
-            if job is None:
-                return None
-            if len(self._jobs) >= JOBS_KEPT:
-                self._jobs.pop(next(iter(self._jobs)))
-            self._jobs[job_id] = job
-        return self._jobs[job_id]
 
 
 def _pending(held: Held) -> Pending:

@@ -8,12 +8,18 @@ from typing import Any
 import msgspec
 
 from paceline.domain.errors import BadRequest, NotFound
+from paceline.domain.numbers import canonical
 from paceline.orchestrator.settling import Settling, Word
+from paceline.store.caller import Answer
 from paceline.store.store import Store
 
-BANNED = {403, 406}
+BANNED = {402, 403, 406}
 LOGGED_OUT = 401
 REPLACED = 440
+
+RESTRICTION_KINDS = ("TIME_LOCKED", "CAPPED", "NONE")
+MAX_RESTRICTION_MS = 366 * 86_400_000
+"""A limit that is stated for longer than a year is a mistake in somebody's units."""
 
 _PROOFS = {"MESSAGE_SENT": "sent", "MESSAGE_DELIVERED": "delivered", "MESSAGE_READ": "read"}
 _KNOWN = {
@@ -49,6 +55,10 @@ class Inbound:
             await self._proof(event, now_ms)
         elif event.event == "MESSAGE_FAILED":
             await self._failed(event, now_ms)
+        elif event.event == "RESTRICTION":
+            await self._restricted(event, now_ms)
+        elif event.event == "MESSAGE_RECEIVED":
+            await self._received(event, now_ms)
         changes = _session_changes(event)
         record = None if event.event == "PING" else _record(event, now_ms)
         answer = await self._store.sessions.event(
@@ -59,8 +69,7 @@ class Inbound:
             epoch=_number(event, "epoch"),
             **changes,
         )
-        if answer.code == "UNKNOWN_SESSION":
-            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+        _known(answer)
 
     async def _proof(self, event: WorkerEvent, now_ms: int) -> None:
         task, wire_id = _text(event, "messageId"), _text(event, "whatsappId")
@@ -81,6 +90,41 @@ class Inbound:
             await self._settling.refused(word, code, message, now_ms=now_ms)
         else:
             await self._settling.unknown(word, message, now_ms=now_ms)
+
+    async def _restricted(self, event: WorkerEvent, now_ms: int) -> None:
+        """A limit whose end is past is none: the platform says nothing when it is over."""
+        kind, until_ms = _restriction(event, now_ms)
+        if until_ms is not None and until_ms <= now_ms:
+            kind, until_ms = "NONE", None
+        answer = await self._store.sessions.restriction(
+            event.session_id, kind, until_ms, epoch=_number(event, "epoch"), at_ms=event.timestamp, now_ms=now_ms
+        )
+        _known(answer)
+
+    async def _received(self, event: WorkerEvent, now_ms: int) -> None:
+        """Who wrote, not what. A sender that is no number (a group, a LID) has no conversation that we could keep."""
+        sender, _ = canonical(_text(event, "from")), _text(event, "whatsappId")
+        if sender is not None:
+            answer = await self._store.sessions.received(event.session_id, sender, at_ms=event.timestamp, now_ms=now_ms)
+            _known(answer)
+
+
+def _known(answer: Answer) -> None:
+    if answer.code == "UNKNOWN_SESSION":
+        raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+
+
+def _restriction(event: WorkerEvent, now_ms: int) -> tuple[str, int | None]:
+    kind, until = _text(event, "kind"), event.data.get("until")
+    if kind not in RESTRICTION_KINDS:
+        raise BadRequest("INVALID_REQUEST", f"kind is one of {', '.join(RESTRICTION_KINDS)}", field="data.kind")
+    if kind == "NONE":
+        return kind, None
+    if until is None:
+        raise BadRequest("MISSING_FIELD", f"{kind} needs until", field="data.until")
+    if not isinstance(until, int) or isinstance(until, bool) or not 0 < until <= now_ms + MAX_RESTRICTION_MS:
+        raise BadRequest("INVALID_TIME", "until is a time in ms, at most 366 days from now", field="data.until")
+    return kind, until
 
 
 def _session_changes(event: WorkerEvent) -> dict[str, str]:

@@ -31,7 +31,7 @@ def _check(settings: Settings) -> None:
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     settings, store = parts.settings, parts.store
-    settling = Settling(store, parts.retries)
+    settling = Settling(store, parts.retries, parts.brain)
     waiters = Waiters(store)
     timing: dict[str, Any] = {"idle_ms": settings.poll_interval_ms, "expected": Unavailable}
     tasks.start("wakes", lambda: keep_listening(parts.link.wakes, waiters.ring, parts.clock, **timing))

@@ -70,16 +70,16 @@ class Registry:
         if code == "PHONE_FULL":
             message = f"a number has at most {MAX_SESSIONS_PER_PHONE} sessions"
             raise Conflict("PHONE_FULL", message, field="phone", details={"limit": MAX_SESSIONS_PER_PHONE})
-        return await self.get(session), code == "OK"
+        return await self.get(session, now_ms=now_ms), code == "OK"
 
-    async def get(self, session: str) -> SessionView:
-        view = await self._store.sessions.get(session) if SESSION_ID.fullmatch(session) else None
+    async def get(self, session: str, *, now_ms: int) -> SessionView:
+        view = await self._store.sessions.get(session, now_ms=now_ms) if SESSION_ID.fullmatch(session) else None
         if view is None:
             raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
         return view
 
-    async def page(self, cursor: str, limit: int) -> SessionPage:
-        items, next_cursor = await self._store.sessions.page(cursor, limit)
+    async def page(self, cursor: str, limit: int, *, now_ms: int) -> SessionPage:
+        items, next_cursor = await self._store.sessions.page(cursor, limit, now_ms=now_ms)
         return SessionPage(items, next_cursor)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from paceline.domain.errors import BadRequest, Conflict, NotFound
-from paceline.domain.failures import UNKNOWN_OUTCOME
+from paceline.domain.failures import UNKNOWN_OUTCOME, FailureClass, failure_class
 from paceline.domain.ids import parse_task_id, whatsapp_id
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
+from paceline.kits.brain import BrainPort, NoBrain
 from paceline.kits.failpoint import failpoint
-from paceline.policy import hours, retry
+from paceline.policy import hours, restriction, retry
 from paceline.store.outbox import MessageFacts, OverdueTask
 from paceline.store.store import Store
 
@@ -32,9 +33,10 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class Settling:
-    def __init__(self, store: Store, retries: retry.RetrySettings) -> None:
+    def __init__(self, store: Store, retries: retry.RetrySettings, brain: BrainPort | None = None) -> None:
         self._store = store
         self._retries = retries
+        self._brain = brain or NoBrain()
 
     async def sent(self, session: str, task: str, wire_id: str, *, proof: str = "sent", now_ms: int) -> str:
         """The ack, a receipt (`delivered`, `read`), or an old worker's word: it went out."""
@@ -63,7 +65,13 @@ class Settling:
         """Nothing went out, for a reason: try again or give up. The attempt was on the wire all the same."""
         facts = await self._facts(word.session, word.task)
         decision = retry.after_failure(code, failures=facts.failures + 1, settings=self._retries, now_ms=now_ms)
-        effects = {"unitBack": True, "onWire": True, "cooldownUntil": retry.cooldown_until(code, now_ms=now_ms)}
+        effects = {
+            "unitBack": True,
+            "onWire": True,
+            "cooldownUntil": retry.cooldown_until(code, now_ms=now_ms),
+            "lockedUntil": restriction.locked_until(code, now_ms=now_ms),
+            "recipientOnly": failure_class(code) is FailureClass.RECIPIENT,
+        }
         if facts.maybe_sent and isinstance(decision, retry.GiveUp):
             # This try was refused, but an earlier one may have gone out: "refused" would not be the whole truth.
             return await self._give_up(word, facts, UNKNOWN_OUTCOME, f"a repeat was refused: {code}", now_ms, **effects)
@@ -157,6 +165,9 @@ class Settling:
             raise NotFound("UNKNOWN_TASK", "there is no such task", field="taskId")
         if settled.code == "STALE" and settled.state in IN_HANDS:
             raise Conflict("STALE_TOKEN", "a newer claim of this task exists", field="raw")
+        if settled.code == "OK" and outcome in ("retry", "failed"):
+            about = {"sessionId": word.session, "taskId": word.task, "phone": facts.phone, "outcome": outcome}
+            self._brain.tell("SEND_FAILED", {"at": now_ms, "code": effects.get("code"), **about})
         return MESSAGE_STATE[settled.state]
 
     async def _facts(self, session: str, task: str) -> MessageFacts:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 RECHECK_MS = 60_000
 """A held phone is looked at again this often even if no event wakes it; it bounds what a lost wake-up costs."""
 PINNED_RECHECK_MS = 30_000
+PAUSED_RECHECK_MS = 600_000
+"""What a paused job left in queues is looked at again this often; resuming it brings most of it back at once."""
 
 StepKind = Literal["drop", "expire", "suppress", "fail", "park"]
 
@@ -69,6 +71,9 @@ def decide(facts: PhoneFacts, rules: Rules, *, now_ms: int, rng: "Random") -> De
     if blocked is not None:
         return Decision(blocked, tuple(steps))
     slot, gap = who.slot(rng=rng)
+    if facts.global_free_at - rules.lead_ms > now_ms and facts.global_free_at > slot:
+        return Decision(Wait(facts.global_free_at - rules.lead_ms, Reason.GLOBAL_LIMIT, gap), tuple(steps))
+    slot = max(slot, facts.global_free_at)
     if slot - rules.lead_ms > now_ms:
         return Decision(Wait(slot - rules.lead_ms, Reason.PACING, gap), tuple(steps))
     send_after = max(slot, now_ms)
@@ -99,6 +104,8 @@ def _clear(facts: PhoneFacts, now_ms: int) -> tuple[list[Step], list[Head]]:
 
 def _phone_blocks(who: Sender, rules: Rules, now_ms: int) -> Wait | None:
     facts = who.facts
+    if facts.fleet_stopped:
+        return Wait(now_ms + RECHECK_MS, Reason.STOPPED)
     if facts.fleet_paused:
         return Wait(now_ms + RECHECK_MS, Reason.FLEET_PAUSED)
     if facts.quarantined:
@@ -143,8 +150,14 @@ def _recipient_blocks(
     def park(reason: Reason, until_ms: int) -> Step:
         return Step("park", head.entry, head.task, reason, min(until_ms, head.expires_at))
 
+    if head.job_paused:
+        return park(Reason.JOB_PAUSED, now_ms + PAUSED_RECHECK_MS)
     if head.pinned is not None and head.pinned not in live:
         return park(Reason.NOT_CONNECTED, now_ms + PINNED_RECHECK_MS)
+    if not who.may_write_to(is_known=head.is_known, now_ms=now_ms):
+        return park(Reason(who.facts.restriction), who.facts.restricted_until)
+    if head.frequency_free_at > now_ms:
+        return park(Reason.FREQUENCY_CAP, head.frequency_free_at)
     windows = who.windows + hours.recipient_windows(rules.policy, head.to, head.tz, who.zone)
     opening = hours.next_open(windows, now_ms)
     if opening is None:

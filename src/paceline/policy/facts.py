@@ -39,6 +39,11 @@ class Head(msgspec.Struct, frozen=True, rename="camel"):
     suppressed: bool = False
     pinned: str | None = None
     maybe_sent: bool = False
+    is_known: bool = True
+    """This number has talked with this person before, so writing to them starts no new chat."""
+    job_paused: bool = False
+    frequency_free_at: int = 0
+    """Until then this person has had as many messages as they may get."""
 
 
 class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -47,6 +52,18 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     created_at: int | None = None
     timezone: str | None = None
     rpm_override: int | None = None
+    rpm_source: str = ""
+    """Who set the override: manual or smartguard."""
+    rpm_changed_at: int = 0
+    pacer: pacing.PacerFields = pacing.PacerFields()
+    restriction: str = ""
+    """TIME_LOCKED or CAPPED: no new chats before `restricted_until`."""
+    restricted_until: int = 0
+    failures: tuple[int, ...] = ()
+    """When the last attempts failed, without those that concern the recipient alone."""
+    global_free_at: int = 0
+    """Until then the whole fleet has sent as much as `GLOBAL_RPM` allows."""
+    fleet_stopped: bool = False
     cooldown_until: int = 0
     quarantined: bool = False
     fleet_paused: bool = False
@@ -70,6 +87,8 @@ class Rules(msgspec.Struct, frozen=True):
     policy: Policy
     pace_defaults: pacing.PaceDefaults = pacing.PaceDefaults()
     liveness_ms: int = 60_000
+    global_rpm: int = 0
+    """A ceiling for the whole fleet; 0 is none."""
 
     @property
     def lead_ms(self) -> int:
@@ -94,6 +113,10 @@ class Sender(msgspec.Struct, frozen=True):
     def left_today(self) -> int | None:
         return budget.left(self.level, self.used_today)
 
+    def may_write_to(self, *, is_known: bool, now_ms: int) -> bool:
+        """A restricted number starts no new chats; people it knows go on."""
+        return is_known or not self.facts.restriction or self.facts.restricted_until <= now_ms
+
     def slot(self, *, rng: "Random") -> tuple[int, pacing.Gap]:
         """The next slot, and the gap it rests on: the one drawn before if the rules are still the same."""
         gap = pacing.Gap(self.facts.gap_ms, self.facts.gap_key)
@@ -112,7 +135,14 @@ def sender(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Sender:
     return Sender(
         facts=facts,
         level=level,
-        pace=pacing.pace_for(level, rules.policy, rules.pace_defaults, rpm_override=facts.rpm_override),
+        pace=pacing.pace_for(
+            level,
+            rules.policy,
+            rules.pace_defaults,
+            rpm_override=facts.rpm_override,
+            rpm_source=facts.rpm_source,
+            fields=facts.pacer,
+        ),
         zone=zone,
         day=hours.local_day(zone, now_ms),
         windows=hours.phone_windows(level, zone),

@@ -46,7 +46,7 @@ class Capacity(msgspec.Struct, frozen=True):
 
 def capacity(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Capacity | None:
     """None for a number that sends nothing until somebody acts."""
-    if facts.quarantined or not facts.sessions:
+    if facts.quarantined or facts.fleet_paused or facts.fleet_stopped or not facts.sessions:
         return None
     who = sender(facts, rules, now_ms=now_ms)
     opens, closes = who.level.hours or (0, 24)
@@ -57,8 +57,17 @@ def capacity(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Capacity | None
         cap=who.level.daily_cap,
         used_today=who.used_today,
         rpm=pacing.effective_rpm(who.pace),
-        from_ms=max(facts.cooldown_until, _next_slot(who, now_ms)),
+        # A number that may start no new chats does little of a campaign before that ends.
+        from_ms=max(facts.cooldown_until, facts.restricted_until, _next_slot(who, now_ms)),
     )
+
+
+def limited(capacities: list[Capacity], global_rpm: int) -> list[Capacity]:
+    """The same numbers under a ceiling for all of them together: each gives up its share."""
+    together = sum(kind.rpm for kind in capacities)
+    if not global_rpm or together <= global_rpm:
+        return capacities
+    return [msgspec.structs.replace(kind, rpm=kind.rpm * global_rpm / together) for kind in capacities]
 
 
 def _next_slot(who: Sender, now_ms: int) -> int:

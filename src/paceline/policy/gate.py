@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from paceline.domain.reasons import Reason
-from paceline.policy import hours
+from paceline.policy import hours, pacing
 from paceline.policy.facts import Rules, Sender
 
 LEASE_MARGIN_MS = 2_000
@@ -25,6 +25,8 @@ class OutboxTask(msgspec.Struct, frozen=True, rename="camel"):
     tz: str | None = None
     suppressed: bool = False
     maybe_sent: bool = False
+    is_known: bool = True
+    job_paused: bool = False
 
 
 class Give(msgspec.Struct, frozen=True):
@@ -42,7 +44,7 @@ class Refuse(msgspec.Struct, frozen=True):
 
 
 def decide(task: OutboxTask, who: Sender, rules: Rules, *, lease_ms: int, now_ms: int) -> Give | Refuse:
-    refusal = _message_refused(task, now_ms) or _phone_refused(who, now_ms)
+    refusal = _message_refused(task, now_ms) or _phone_refused(who, now_ms) or _chat_refused(task, who, now_ms)
     if refusal is not None:
         return refusal
     windows = who.windows + hours.recipient_windows(rules.policy, task.to, task.tz, who.zone)
@@ -53,13 +55,16 @@ def decide(task: OutboxTask, who: Sender, rules: Rules, *, lease_ms: int, now_ms
         return Refuse("park", Reason.RECIPIENT_HOURS, opening)
     if task.day != who.day:
         return Refuse("return", Reason.DAILY_CAP)
-    lease_until = max(now_ms, task.send_after) + lease_ms
+    # The rules may have become stricter since the hand-over; the rest before this message obeys those of now.
+    send_after = max(task.send_after, pacing.next_slot(who.pace, who.facts.sends, who.pace.shortest_ms, who.starts))
+    # Typing that does not fit in before the slot must not eat up the lease.
+    lease_until = max(now_ms + rules.policy.typing_ms[1], send_after) + lease_ms
     before = [lease_until - min(LEASE_MARGIN_MS, lease_ms // 2), task.expires_at, hours.day_ends_at(who.zone, now_ms)]
     closing = hours.closes_at(windows, now_ms)
     before += [] if closing is None else [closing]
-    if task.send_after >= min(before):
+    if send_after >= min(before):
         return Refuse("return", Reason.QUIET_HOURS)
-    return Give(task.send_after, min(before), lease_until)
+    return Give(send_after, min(before), lease_until)
 
 
 def _message_refused(task: OutboxTask, now_ms: int) -> Refuse | None:
@@ -68,6 +73,14 @@ def _message_refused(task: OutboxTask, now_ms: int) -> Refuse | None:
     if task.suppressed:
         return Refuse("suppress", Reason.SUPPRESSED)
     return Refuse("expire", Reason.EXPIRED) if now_ms >= task.expires_at else None
+
+
+def _chat_refused(task: OutboxTask, who: Sender, now_ms: int) -> Refuse | None:
+    if task.job_paused:
+        return Refuse("return", Reason.JOB_PAUSED)
+    if not who.may_write_to(is_known=task.is_known, now_ms=now_ms):
+        return Refuse("park", Reason(who.facts.restriction), who.facts.restricted_until)
+    return None
 
 
 def _phone_refused(who: Sender, now_ms: int) -> Refuse | None:

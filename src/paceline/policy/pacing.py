@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 BURST_EXTRA_MS = (1_000, 3_000)
 OVERRIDE_SPREAD = 0.2
+SMARTGUARD = "smartguard"
+"""The source of an automatic override. Any other source is an operator, whose word may also make a number faster."""
 ALLOWED_RPM = (2, 3, 5, 10, 15, 20)
 """What an operator may set as an override."""
 
@@ -29,6 +31,19 @@ class PaceDefaults(msgspec.Struct, frozen=True):
     max_delay_ms: int = 5_000
     burst_limit: int = 5
     burst_cooldown_ms: int = 30_000
+
+
+class PacerFields(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What an operator set for one number; it goes before everything else."""
+
+    min_delay_ms: int | None = None
+    max_delay_ms: int | None = None
+    burst_limit: int | None = None
+    burst_cooldown_ms: int | None = None
+    rpm: int | None = None
+
+
+_NO_FIELDS = PacerFields()
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -44,7 +59,7 @@ class Pace(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """Names the rules a gap was drawn under; a gap drawn under others is drawn again."""
-        return f"{self.rpm}/{self.min_ms}-{self.max_ms}~{self.jitter:g}/{self.burst_limit}x{self.burst_cooldown_ms}"
+        return f"{self.rpm}/{self.min_ms}-{self.max_ms}~{self.jitter!r}/{self.burst_limit}x{self.burst_cooldown_ms}"
 
     @property
     def shortest_ms(self) -> int:
@@ -57,21 +72,53 @@ class Gap(msgspec.Struct, frozen=True):
     key: str
 
 
-def pace_for(level: Level, policy: Policy, defaults: PaceDefaults, *, rpm_override: int | None = None) -> Pace:
-    """Delay mode from the level's window, or RPM mode when an override is set."""
-    if rpm_override is not None:
-        base = MINUTE_MS / rpm_override
-        rpm, window = rpm_override, (int(base * (1 - OVERRIDE_SPREAD)), int(base * (1 + OVERRIDE_SPREAD)))
-    else:
-        rpm, window = level.rpm, level.delay_ms or (defaults.min_delay_ms, defaults.max_delay_ms)
+def pace_for(
+    level: Level,
+    policy: Policy,
+    defaults: PaceDefaults,
+    *,
+    rpm_override: int | None = None,
+    rpm_source: str = "",
+    fields: PacerFields = _NO_FIELDS,
+) -> Pace:
+    """An operator's fields go before an override, and that before the number's trust."""
+    rpm, window = _base(level, defaults, rpm_override, rpm_source, fields.rpm)
+    min_ms = max(0, _first(fields.min_delay_ms, window[0]))
     return Pace(
         rpm=rpm,
-        min_ms=window[0],
-        max_ms=window[1],
+        min_ms=min_ms,
+        max_ms=max(min_ms, _first(fields.max_delay_ms, window[1])),
         jitter=policy.jitter,
-        burst_limit=defaults.burst_limit if policy.burst_limit is None else policy.burst_limit,
-        burst_cooldown_ms=defaults.burst_cooldown_ms if policy.burst_cooldown_ms is None else policy.burst_cooldown_ms,
+        burst_limit=_first(fields.burst_limit, policy.burst_limit, defaults.burst_limit),
+        burst_cooldown_ms=_first(fields.burst_cooldown_ms, policy.burst_cooldown_ms, defaults.burst_cooldown_ms),
     )
+
+
+def _base(
+    level: Level, defaults: PaceDefaults, override: int | None, source: str, set_rpm: int | None
+) -> tuple[int, tuple[int, int]]:
+    """The rate and the window before single fields replace an end: RPM mode if anybody set a rate, else delay mode."""
+    trusted = level.delay_ms or (defaults.min_delay_ms, defaults.max_delay_ms)
+    if set_rpm is not None:
+        return _rpm_mode(set_rpm)
+    if override is None:
+        return level.rpm, trusted
+    rpm, window = _rpm_mode(override)
+    if source != SMARTGUARD:
+        return rpm, window
+    # Automatic: only ever slower than trust, in the rate and at both ends of the window.
+    return min(rpm, level.rpm), (max(window[0], trusted[0]), max(window[1], trusted[1]))
+
+
+def _rpm_mode(rpm: int) -> tuple[int, tuple[int, int]]:
+    # Other tools may write these keys too: a 0 there makes a number slow, it does not stop the loop.
+    rpm = max(1, rpm)
+    base = MINUTE_MS / rpm
+    return rpm, (int(base * (1 - OVERRIDE_SPREAD)), int(base * (1 + OVERRIDE_SPREAD)))
+
+
+def _first(*values: int | None) -> int:
+    return next((value for value in values if value is not None), 0)
 
 
 def draw_gap(pace: Pace, sends: Sequence[int], starts: Sequence[int] | None = None, *, rng: "Random") -> Gap:

@@ -1,15 +1,29 @@
-"""Routing: which number writes to this contact. Decided late, a little ahead of need, and sticky by recipient."""
+"""Routing: which number writes to this contact. Decided late, a little ahead of need, and sticky by recipient.
 
-from collections.abc import Iterable
+Under every strategy a named number wins and a warm chat stays where it is; a number the platform keeps from new chats
+gets only people it already talks with.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable
 from heapq import heapify, heappop, heappush
+from typing import get_args
 
 import msgspec
 
+from paceline.domain.jobs import Strategy
 from paceline.domain.reasons import Reason
 from paceline.policy.facts import PhoneFacts, Rules, is_available, sender
 from paceline.policy.pacing import effective_rpm
 
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 STICKY_MS = 86_400_000
+WARM_MS = 90 * 86_400_000
+"""So long after their last word a person still expects the same number to answer."""
+HEALTH_MS = 3_600_000
+"""Failures older than this say nothing about a number's health today."""
+WARM_MS = 90 * 86_400_000
+"""How long a person who wrote to a number stays with it after their last word."""
 PARKED_AHEAD = 5
 """How many times the usual filling may be parked on one number."""
 LOOK_AGAIN_MS = (500, 60_000)
@@ -26,6 +40,15 @@ class PhoneLoad(msgspec.Struct):
     rpm: float = 60.0
     spent: bool = False
     """What waits here uses up its day; only tomorrow makes room."""
+    failures: int = 0
+    """Within the last hour."""
+    restriction: Reason | None = None
+    """What the platform laid on it, TIME_LOCKED or CAPPED."""
+
+    @property
+    def takes_new(self) -> bool:
+        """Whether it may start a chat with somebody it does not know."""
+        return self.restriction is None
 
     @property
     def room_in_ms(self) -> int:
@@ -53,14 +76,26 @@ def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ah
         room=min(rooms),
         rpm=effective_rpm(who.pace),
         spent=who.left_today is not None and who.left_today <= queued,
+        failures=sum(at > now_ms - HEALTH_MS for at in facts.failures),
+        restriction=_restriction(facts, now_ms),
     )
+
+
+def _restriction(facts: PhoneFacts, now_ms: int) -> Reason | None:
+    if not facts.restriction or facts.restricted_until <= now_ms:
+        return None
+    return Reason.CAPPED if facts.restriction == Reason.CAPPED else Reason.TIME_LOCKED
 
 
 class Sticky(msgspec.Struct, frozen=True):
     phone: str
     at_ms: int
-    warm: bool = False
-    """The recipient has written to this number: the conversation stays there."""
+    warm_at_ms: int = 0
+    """When the recipient last wrote to this number; 0 is never."""
+
+    def is_warm(self, now_ms: int) -> bool:
+        """A conversation both sides take part in stays on its number."""
+        return self.warm_at_ms > 0 and now_ms - self.warm_at_ms < WARM_MS
 
 
 class To(msgspec.Struct, frozen=True):
@@ -72,41 +107,61 @@ class NotNow(msgspec.Struct, frozen=True):
 
 
 class Fleet:
-    """The numbers while one chunk is routed. A heap by load, since a scan of ten thousand for each contact is too
-    slow."""
+    """The numbers while one chunk is routed. What may be chosen freely stands in a heap (or, for `round_robin`, in a
+    ring), since a scan of ten thousand for each contact is too slow; restricted numbers stay out of both."""
 
-    def __init__(self, loads: Iterable[PhoneLoad]) -> None:
+    def __init__(self, loads: Iterable[PhoneLoad], *, strategy: Strategy = "sticky", turn: int = 0) -> None:
+        """`turn` is how many tasks of the job have been routed: the ring goes on from there with no state of its own,
+        whichever router is next."""
         self.loads = {load.phone: load for load in loads}
-        self._heap = [(load.load, load.phone) for load in self.loads.values() if load.available]
-        self._any_available = bool(self._heap)
+        self._strategy = strategy
+        available = sorted((load for load in self.loads.values() if load.available), key=lambda load: load.phone)
+        free = [load for load in available if load.takes_new]
+        self.restricted = tuple(load.phone for load in available if not load.takes_new)
+        """Numbers that could serve people they know; whom they know is worth asking for these alone."""
+        self._none_left = self._why_none(available, free)
+        self._heap = [self._ranked(load) for load in free]
         heapify(self._heap)
+        first = turn % len(free) if free else 0
+        self._ring = deque(load for load in (*free[first:], *free[:first]) if load.room > 0)
 
-    def route(self, sticky: Sticky | None, *, named: str | None = None, now_ms: int) -> To | NotNow:
-        """The number for one contact, or why there is none at the moment; what is chosen is counted at once."""
-        decision = self._choose(sticky, named, now_ms)
+    def route(
+        self, sticky: Sticky | None, *, named: str | None = None, known: Collection[str] = frozenset(), now_ms: int
+    ) -> To | NotNow:
+        """The number for one contact, or why there is none at the moment; what is chosen is counted at once.
+
+        `known` are the numbers that have talked with this contact (of the restricted ones; others need not be asked).
+        """
+        decision = self._choose(sticky, named, known, now_ms)
         if isinstance(decision, To) and (load := self.loads.get(decision.phone)):
             load.load += 1
             load.room -= 1
-            heappush(self._heap, (load.load, load.phone))
+            if load.available and load.takes_new:
+                heappush(self._heap, self._ranked(load))
         return decision
 
     def room_in_ms(self, named: str | None = None) -> int:
         """When it is worth asking again after `WAITING_FOR_ROOM`."""
         asked = [load for load in self.loads.values() if load.available and named in (None, load.phone)]
-        return min((load.room_in_ms for load in asked), default=LOOK_AGAIN_MS[1])
+        return min((load.room_in_ms for load in asked if load.takes_new or named), default=LOOK_AGAIN_MS[1])
 
-    def _choose(self, sticky: Sticky | None, named: str | None, now_ms: int) -> To | NotNow:
+    def _choose(self, sticky: Sticky | None, named: str | None, known: Collection[str], now_ms: int) -> To | NotNow:
         if named is not None:
             return self._named(named)
-        if sticky is not None and sticky.warm:
+        if sticky is not None and sticky.is_warm(now_ms):
             # It has to wait for its number whatever happens, so that queue is the place; the job goes on behind it.
             return To(sticky.phone)
-        if sticky is not None and now_ms - sticky.at_ms < STICKY_MS:
-            load = self.loads.get(sticky.phone)
-            if load is not None and load.available and not load.spent:
-                # A queue that is only full for the moment is worth the wait: the conversation stays on its number.
-                return self._named(sticky.phone)
-        return self._least_loaded()
+        if sticky is not None and self._keeps(sticky, known, now_ms):
+            # A queue that is only full for the moment is worth the wait: the conversation stays on its number.
+            return self._named(sticky.phone)
+        return self._free_choice(known)
+
+    def _keeps(self, sticky: Sticky, known: Collection[str], now_ms: int) -> bool:
+        """Whether a cold chat goes on where it began."""
+        load = self.loads.get(sticky.phone)
+        if self._strategy != "sticky" or load is None or now_ms - sticky.at_ms >= STICKY_MS:
+            return False
+        return load.available and not load.spent and (load.takes_new or load.phone in known)
 
     def _named(self, phone: str) -> To | NotNow:
         load = self.loads.get(phone)
@@ -114,11 +169,41 @@ class Fleet:
             return NotNow(Reason.NO_SESSIONS_AVAILABLE)
         return To(phone) if load.room > 0 else NotNow(Reason.WAITING_FOR_ROOM)
 
-    def _least_loaded(self) -> To | NotNow:
+    def _free_choice(self, known: Collection[str]) -> To | NotNow:
+        """Those that take anybody, and of the restricted ones those that know this contact."""
+        able = [load for load in map(self.loads.get, known) if load and load.available and not load.takes_new]
+        with_room = [load for load in able if load.room > 0]
+        if self._strategy == "round_robin":
+            best = self._next_in_ring() or min(with_room, key=self._ranked, default=None)
+        else:
+            best = min((load for load in (self._top(), *with_room) if load), key=self._ranked, default=None)
+        if best is not None:
+            return To(best.phone)
+        return NotNow(Reason.WAITING_FOR_ROOM if able else self._none_left)
+
+    def _top(self) -> PhoneLoad | None:
+        """The best of the heap; entries that were counted on since, or have no room left, fall out on the way."""
         while self._heap:
-            counted, phone = self._heap[0]
-            load = self.loads[phone]
-            if load.available and load.room > 0 and counted == load.load:
-                return To(phone)
+            load = self.loads[self._heap[0][-1]]
+            if load.room > 0 and self._heap[0] == self._ranked(load):
+                return load
             heappop(self._heap)
-        return NotNow(Reason.WAITING_FOR_ROOM if self._any_available else Reason.NO_SESSIONS_AVAILABLE)
+        return None
+
+    def _next_in_ring(self) -> PhoneLoad | None:
+        while self._ring:
+            load = self._ring.popleft()
+            if load.room > 0:
+                self._ring.append(load)
+                return load
+        return None
+
+    def _ranked(self, load: PhoneLoad) -> tuple[int, int, str]:
+        return (load.failures if self._strategy == "health_based" else 0, load.load, load.phone)
+
+    @staticmethod
+    def _why_none(available: list[PhoneLoad], free: list[PhoneLoad]) -> Reason:
+        if free:
+            return Reason.WAITING_FOR_ROOM
+        restrictions = (load.restriction for load in available)
+        return next((reason for reason in restrictions if reason is not None), Reason.NO_SESSIONS_AVAILABLE)

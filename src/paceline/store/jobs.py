@@ -137,7 +137,17 @@ class Jobs:
     async def stickies(self, recipients: Sequence[str]) -> list[Sticky | None]:
         commands = [("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients]
         rows = await self._caller.read(*commands) if commands else []
-        return [Sticky(row[0], int(row[1] or 0), row[2] == "1") if row[0] else None for row in rows]
+        return [Sticky(row[0], int(row[1] or 0), int(row[2] or 0)) if row[0] else None for row in rows]
+
+    async def known_by(self, phones: Sequence[str], recipients: Sequence[str]) -> list[frozenset[str]]:
+        """Which of these phones have talked with each recipient."""
+        if not phones or not recipients:
+            return [frozenset() for _ in recipients]
+        rows = await self._caller.read(*[("ZMSCORE", keys.chats(phone), *recipients) for phone in phones])
+        return [
+            frozenset(phone for phone, row in zip(phones, rows, strict=True) if row[at] is not None)
+            for at in range(len(recipients))
+        ]
 
     async def get(self, job_id: str) -> Job | None:
         raw = await self._caller.read_one("GET", keys.job(job_id))

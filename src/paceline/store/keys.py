@@ -25,7 +25,9 @@ jobs_room = Key("jobs:room", "STRING", "when the jobs that wait for room look ag
 turn_counter = Key("jobs:turn", "STRING", "counts the turns jobs took; router")
 job = Key("job:{}", "STRING", "the job as accepted, JSON, immutable; gateway")
 job_run = Key(
-    "job:run:{}", "HASH", "what changes: state, cursor, turn, lastError, waitReason, waitUntil, closedAt; scripts"
+    "job:run:{}",
+    "HASH",
+    "what changes: state, cursor, turn, lastError, waitReason, waitUntil, pausedAt, closedAt; scripts",
 )
 job_states = Key("job:states:{}", "STRING", "one byte per task (domain.states); scripts, through lib/task.lua only")
 job_contacts = Key(
@@ -44,9 +46,16 @@ incidents = Key("antiban:incidents", "LIST", "the last 200 incidents; scripts")
 
 # Phones
 phones = Key("phones:all", "ZSET", "every registered number by registration; orchestrator")
-phone = Key("phone:{}", "HASH", "createdAt, timezone, cooldownUntil, quarantined, waitReason, waitUntil; scripts")
+phone = Key(
+    "phone:{}",
+    "HASH",
+    "createdAt, timezone, cooldownUntil, quarantined, restriction and its end, rpmChangedAt, waitReason …; scripts",
+)
 phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
-pacer = Key("pacer:{}", "HASH", "version, unsettled, sends, gap, the day's reserved units; dispatcher, settle_task")
+pacer = Key(
+    "pacer:{}", "HASH", "version, unsettled, sends, failures, gap, the day's reserved units; dispatcher, settle_task"
+)
+chats = Key("chats:{}", "ZSET", "people a number has talked with, by when; settle_task, inbound")
 due = Key("dispatch:due", "ZSET", "phones with work by the earliest time they may be handed a task; scripts")
 queue = Key("queue:session:{}", "LIST", "tasks of a phone, priority 1; pushed left, taken right")
 queue_p2 = Key("queue:session:{}:p2", "LIST", "priority 2, taken before 1")
@@ -57,7 +66,14 @@ scheduled = Key("queue:scheduled", "ZSET", "single sends for later; gateway, sch
 task_retry = Key("queue:retry:session", "ZSET", "tasks to try again, {sessionId, phone, task}, by when; settle_task")
 dead_letters = Key("queue:dead_letter", "LIST", "what was given up, with its whole history; lib/task.lua")
 message = Key("message:{}", "HASH", "a message from hand-off (or parking) on; scripts")
-sticky = Key("sticky:{}", "HASH", "which number writes to this person: phone, at, warm; router, settle_task")
+sticky = Key(
+    "sticky:{}",
+    "HASH",
+    "which number writes to this person: phone, at, warm (since when); router, settle_task, inbound",
+)
+recipient_sends = Key(
+    "recipient:sends:{}", "ZSET", "what a person was sent, by when, for the frequency cap; hand-off, settle_task"
+)
 
 # Sessions
 sessions = Key("sessions:active", "SET", "every registered session; orchestrator")
@@ -67,24 +83,46 @@ session = Key(
 session_status = Key("session:status:{}", "STRING", "the connection state, for other tools; orchestrator")
 session_qr = Key("session:qr:{}", "STRING", "the QR text while linking; orchestrator")
 session_events = Key("session:events:{}", "LIST", "the last 200 events of a session; orchestrator")
-session_rpm = Key("config:session:{}:rpm", "STRING", "an rpm override; dispatcher")
+session_rpm = Key("config:session:{}:rpm", "STRING", "an rpm override; operator, SmartGuard")
+session_rpm_source = Key("config:session:{}:rpm:source", "STRING", "who set it: manual or smartguard")
+pacer_config = Key("config:pacer:{}", "HASH", "what an operator set for one number's pacing; dispatcher")
+metric = Key(
+    "metrics:session:{}:{}", "ZSET", "sent60s, routed60s, failed60s: one member per event of the last minute; scripts"
+)
 outbox = Key("session:outbox:{}", "LIST", "task ids handed over, not claimed; hand-off")
 processing = Key(
     "session:outbox:processing:{}", "LIST", "task ids a worker holds, or whose end is unknown; claim, settle"
 )
 deadlines = Key("outbox:deadlines", "ZSET", "task ids by when an unclaimed hand-over or a lease ends; scripts")
 session_stats = Key(
-    "stats:session:{}:{}:{}", "STRING", "sent, failed, delivered, read of a session and day; settle_task"
+    "stats:session:{}:{}:{}",
+    "STRING",
+    "sent, failed, delivered, read, deliveryMs (their sum) of a session and day; settle_task",
 )
 
 # Everything else
 suppressions = Key("suppressions", "ZSET", "digits nobody writes to; gateway, inbound")
 suppression_info = Key("suppressions:info", "HASH", "when, why and by whom; gateway, inbound")
 api_keys = Key("apikeys", "HASH", "key id to its hash and scopes, JSON; gateway")
-fleet = Key("fleet", "HASH", "paused: nothing is handed over or claimed; operator, breaker")
+fleet = Key(
+    "fleet", "HASH", "paused: nothing is handed over or claimed; stopped: the dispatchers rest; operator, breaker"
+)
+restricted_phones = Key(
+    "fleet:restricted", "ZSET", "numbers by when the platform restricted them; the breaker counts an hour"
+)
+fleet_sends = Key("fleet:sends", "ZSET", "hand-overs of the last minute, for GLOBAL_RPM; hand-off, settle_task")
+handing = Key(
+    "dispatch:handing",
+    "ZSET",
+    "SEND_MODE=api: tasks on their way to the outbox, by when to post them again; dispatcher",
+)
+smartguard_enabled = Key("config:smartguard:enabled", "STRING", "1 or 0, set by an operator; else the setting counts")
+smartguard_tick = Key("smartguard:lastTick", "STRING", "when SmartGuard last looked; dispatcher")
+smartguard_action = Key("smartguard:lastActionAt", "STRING", "when it last changed something; dispatcher")
 token_counter = Key("outbox:token", "STRING", "the last fencing token given; claim")
 
 WAKE_CHANNEL = "paceline:wake"
-"""One PUBLISH channel: `jobs`, `due` or `outbox:<sessionId>`. A lost message costs a second, never correctness."""
+"""One PUBLISH channel: `jobs`, `due`, `handing` or `outbox:<sessionId>`. A lost message costs a second,
+never correctness."""
 
 ALL: dict[str, Key] = {name: value for name, value in globals().items() if isinstance(value, Key)}

@@ -37,6 +37,12 @@ class FleetPage(Answer, frozen=True):
     phones: list[FleetPhone] = []
 
 
+class Look(Answer, frozen=True):
+    facts: PhoneFacts | None = None
+    queued: tuple[int, int, int] = (0, 0, 0)
+    parked: int = 0
+
+
 class Pacers:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -44,8 +50,16 @@ class Pacers:
     async def claim_due(self, *, now_ms: int, lease_ms: int, limit: int) -> Due:
         return await self._caller.call("claim_due", Due, now=now_ms, lease=lease_ms, limit=limit, heads=HEADS)
 
-    async def hand_off(self, facts: PhoneFacts, decision: Decision, *, now_ms: int, handoff_ttl_ms: int) -> str:
-        final = _final(decision.final, handoff_until=now_ms + handoff_ttl_ms)
+    async def look(self, phone: str, *, now_ms: int) -> FleetPhone | None:
+        """One phone with its head tasks as a dispatcher would see it now; nothing changes."""
+        answer = await self._caller.call("look_phone", Look, phone=phone, now=now_ms, heads=HEADS)
+        return None if answer.facts is None else FleetPhone(answer.facts, answer.queued, answer.parked)
+
+    async def hand_off(
+        self, facts: PhoneFacts, decision: Decision, *, now_ms: int, handoff_ttl_ms: int, api: bool = False
+    ) -> str:
+        """With `api` the task waits to be posted to the orchestrator instead of going straight into an outbox."""
+        final = _final(decision.final, handoff_until=now_ms + handoff_ttl_ms, api=api)
         answer = await self._caller.call(
             "hand_off", Answer, phone=facts.phone, version=facts.version, now=now_ms, steps=decision.steps, final=final
         )
@@ -69,9 +83,10 @@ class Pacers:
         return {name: int(length) for (name, _, _), length in zip(keys_by_name, lengths, strict=True)}
 
 
-def _final(final: Send | Wait | Idle, *, handoff_until: int) -> dict[str, Any]:
+def _final(final: Send | Wait | Idle, *, handoff_until: int, api: bool) -> dict[str, Any]:
     if isinstance(final, Send):
         cap = {} if final.cap is None else {"cap": final.cap}
+        cap |= {"api": True} if api else {}
         return {
             "kind": "send", "entry": final.head.entry, "session": final.session_id, "sendAfter": final.send_after_ms,
             "gapMs": final.gap.ms, "gapKey": final.gap.key, "day": final.day, "handoffUntil": handoff_until, **cap,

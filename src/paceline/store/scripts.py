@@ -11,7 +11,8 @@ from importlib.resources import files
 import msgspec
 
 from paceline.domain import states
-from paceline.policy.routing import STICKY_MS
+from paceline.policy.restriction import BREAKER_PHONES, BREAKER_WINDOW_MS, CHATS_KEPT
+from paceline.policy.routing import STICKY_MS, WARM_MS
 from paceline.policy.trust import BURST_MAX
 from paceline.store import keys
 
@@ -28,6 +29,12 @@ class ScriptConfig(msgspec.Struct, frozen=True):
     job_ttl: int = 90 * 86_400
     message_ttl: int = 30 * 86_400
     staging_ttl: int = 3_600
+    dead_letters: int = 100_000
+    global_rpm: int = 0
+    """0 is no ceiling for the whole fleet."""
+    frequency_cap: int = 0
+    """0 is no cap on how many messages a person gets within `frequency_window` ms."""
+    frequency_window: int = 86_400_000
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -77,6 +84,10 @@ def _generated(config: ScriptConfig) -> str:
         "chunk": CHUNK,
         "sends_kept": BURST_MAX,
         "sticky_ttl": STICKY_MS // 1000 + 3_600,
+        "breaker_phones": BREAKER_PHONES,
+        "breaker_window": BREAKER_WINDOW_MS,
+        "chats_kept": CHATS_KEPT,
+        "warm_ms": WARM_MS,
     }
     constants = ", ".join(f"{name} = {value}" for name, value in shared.items())
     return (

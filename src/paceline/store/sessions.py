@@ -2,6 +2,7 @@
 
 import msgspec
 
+from paceline.policy.restriction import standing
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.jobs import _pairs
@@ -19,6 +20,8 @@ class SessionView(msgspec.Struct, frozen=True, rename="camel"):
     last_seen: int
     timezone: str | None = None
     restriction: str = "NONE"
+    """NONE, COOLDOWN, TIME_LOCKED, CAPPED or QUARANTINED: what keeps its number from sending freely."""
+    restricted_until: int | None = None
     tags: list[str] = []
 
 
@@ -65,23 +68,37 @@ class Sessions:
             connection=connection, authorisation=authorisation, quarantine=quarantine,
         )  # fmt: skip
 
-    async def get(self, session: str) -> SessionView | None:
-        return (await self.many([session]))[0]
+    async def restriction(
+        self, session: str, kind: str, until_ms: int | None, *, epoch: int | None, at_ms: int, now_ms: int
+    ) -> EventAnswer:
+        """The platform's word on a number's limits; an older one than the last changes nothing."""
+        return await self._caller.call(
+            "restriction_event", EventAnswer, session=session, kind=kind, untilMs=until_ms, epoch=epoch, at=at_ms,
+            now=now_ms,
+        )  # fmt: skip
 
-    async def many(self, ids: list[str]) -> list[SessionView | None]:
-        rows = [_pairs(row) for row in await self._caller.read(*[("HGETALL", keys.session(id_)) for id_ in ids])]
-        phones = await self._caller.read(
-            *[("HMGET", keys.phone(row.get("phone", "")), "timezone", "quarantined") for row in rows]
+    async def received(self, session: str, sender: str, *, at_ms: int, now_ms: int) -> EventAnswer:
+        """Somebody wrote to this session's number."""
+        return await self._caller.call(
+            "chat_received", EventAnswer, session=session, **{"from": sender}, at=at_ms, now=now_ms
         )
+
+    async def get(self, session: str, *, now_ms: int) -> SessionView | None:
+        return (await self.many([session], now_ms=now_ms))[0]
+
+    async def many(self, ids: list[str], *, now_ms: int) -> list[SessionView | None]:
+        rows = [_pairs(row) for row in await self._caller.read(*[("HGETALL", keys.session(id_)) for id_ in ids])]
+        about = ("timezone", "quarantined", "cooldownUntil", "restriction", "restrictedUntil")
+        phones = await self._caller.read(*[("HMGET", keys.phone(row.get("phone", "")), *about) for row in rows])
         return [
-            _view(id_, row, about) if row.get("phone") else None
-            for id_, row, about in zip(ids, rows, phones, strict=True)
+            _view(id_, row, known, now_ms) if row.get("phone") else None
+            for id_, row, known in zip(ids, rows, phones, strict=True)
         ]
 
-    async def page(self, after: str, limit: int) -> tuple[list[SessionView], str | None]:
+    async def page(self, after: str, limit: int, *, now_ms: int) -> tuple[list[SessionView], str | None]:
         """Sessions in the order of their ids, after a given one."""
         ids = sorted(id_ for id_ in await self._caller.read_one("SMEMBERS", keys.sessions()) if id_ > after)
-        found = [view for view in await self.many(ids[:limit]) if view] if ids else []
+        found = [view for view in await self.many(ids[:limit], now_ms=now_ms) if view] if ids else []
         return found, ids[limit - 1] if len(ids) > limit else None
 
     async def phone_of(self, session: str) -> str | None:
@@ -96,7 +113,14 @@ class Sessions:
         return zone
 
 
-def _view(session: str, row: dict[str, str], about: list[str | None]) -> SessionView:
+def _view(session: str, row: dict[str, str], about: list[str | None], now_ms: int) -> SessionView:
+    known = standing(
+        quarantined=about[1] == "1",
+        cooldown_until=int(about[2] or 0),
+        restriction=about[3] or "",
+        restricted_until=int(about[4] or 0),
+        now_ms=now_ms,
+    )
     return SessionView(
         session_id=session,
         phone=row["phone"],
@@ -108,6 +132,7 @@ def _view(session: str, row: dict[str, str], about: list[str | None]) -> Session
         created_at=int(row["createdAt"]),
         last_seen=int(row.get("lastSeen", 0)),
         timezone=about[0],
-        restriction="QUARANTINED" if about[1] == "1" else "NONE",
+        restriction=known.kind,
+        restricted_until=known.until,
         tags=msgspec.json.decode(row["tags"], type=list[str]),
     )

@@ -4,9 +4,12 @@ guards."""
 from paceline.store.caller import Caller
 from paceline.store.client import Link
 from paceline.store.guards import Guards
+from paceline.store.handing import Handing
 from paceline.store.jobs import Jobs
+from paceline.store.operators import Operators
 from paceline.store.outbox import Outbox
 from paceline.store.pacers import Pacers
+from paceline.store.queues import Queues
 from paceline.store.scripts import ScriptConfig
 from paceline.store.sessions import Sessions
 
@@ -19,5 +22,8 @@ class Store:
         self.jobs = Jobs(caller)
         self.pacers = Pacers(caller)
         self.outbox = Outbox(caller)
+        self.handing = Handing(caller)
         self.sessions = Sessions(caller)
         self.guards = Guards(caller)
+        self.operators = Operators(caller)
+        self.queues = Queues(caller)

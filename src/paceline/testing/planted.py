@@ -92,7 +92,7 @@ BUGS = [
     Bug("an unknown outcome is sent again although it must be held", "I2",
         python=("paceline.policy.retry.after_unknown", "_resend_always")),
     Bug("a new message id for every try", "I2", python=("paceline.worker.sender.whatsapp_id", "_new_id_each_time")),
-    Bug("the send is not stamped", "I3", {"30_phone.lua": ("if on_wire then\n", "if false then\n")}),
+    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}),
     Bug("gaps are drawn too short", "I3", python=("paceline.policy.pacing.draw_gap", "_every_gap_short")),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute")),
     Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1)", "'capUsed', used)")}),

@@ -36,6 +36,7 @@ from paceline.testing.ports import SimLink, SimProtocol, SimWake
 from paceline.testing.scenario import JobPlan, PhonePlan, Scenario
 from paceline.testing.sim import Killed, Pause, Point, Process, ProcessDied, Request, Sim, VirtualClock
 from paceline.worker.core import WorkerCore
+from paceline.worker.drivers.account import Account
 from paceline.worker.drivers.ledger import LedgerBook, MemoryLedger
 from paceline.worker.drivers.simulated import SimulatedDriver
 from paceline.worker.drivers.whatsapp import WhatsApp
@@ -72,7 +73,8 @@ class World:
         """What the gateway accepted, by job id."""
         self.suppressed_at: dict[str, int] = {}
         self.canceled_at: dict[str, int] = {}
-        self.ledgers = {phone.session: LedgerBook() for phone in scenario.phones}
+        accounts = {phone.phone: Account() for phone in scenario.phones}
+        self.ledgers = {phone.session: LedgerBook(accounts[phone.phone]) for phone in scenario.phones}
         self._redis = redis
         self._mutate = mutate
         self._disks = {phone.session: MemoryDisk() for phone in scenario.phones}
@@ -165,7 +167,7 @@ class World:
             disk.wipe()
         book = self.ledgers[session]
         driver = SimulatedDriver(
-            WhatsApp(session, self.scenario.behaviour, banned=book.banned),
+            WhatsApp(session, self.scenario.behaviour, banned=book.banned, account=book.account),
             MemoryLedger(book),
             clock=self.clock,
             rng=rng,
@@ -184,6 +186,7 @@ class World:
             journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=self.clock.now_ms),
             clock=self.clock,
             rng=rng,
+            wake=SimWake(self.sim, f"poster:{session}:{self._lives}"),
             ping_every_ms=0,
         )  # fmt: skip
 
@@ -191,7 +194,7 @@ class World:
             await core.run()
             raise Killed(process)
 
-        return [main(), core.pump_events()]
+        return [main(), core.pump_events(), core.post_events()]
 
     def _terms(self) -> tuple[int, TypingWindow, int]:
         low, high = self.rules.policy.typing_ms

@@ -7,11 +7,11 @@ this message may already have gone out.
 
     main ──► core ──► sender ──► drivers/…            one task: wait, type, write, wait for the server's ack
               │  └──► recovery                        what an earlier life of this worker left unanswered
-              ├──► pump                               driver events → webhooks
+              ├──► pump ──► poster ──► protocol       driver events → our own knowledge → webhooks
               └──► reporter ──► protocol              verdicts, repeated until the orchestrator answers
     journal ◄── all of them                           what was intended, what came of it, what was told
 
-`core`, `sender`, `recovery`, `pump` and `reporter` await nothing but their ports (protocol, driver, journal,
-clock) and hold no `finally` that acts, so the World can step them by hand and drop them between any two awaits,
+`core`, `sender`, `recovery`, `pump`, `poster` and `reporter` await nothing but their ports (protocol, driver, journal,
+clock, wake) and hold no `finally` that acts, so the World can step them by hand and drop them between any two awaits,
 as a power cut does.
 """

@@ -1,6 +1,7 @@
 """The worker's core: say hello, answer for the past, then claim and send, one task at a time.
 
-Two coroutines over ports, `run` and `pump_events`, which the composition root (or the World) runs side by side.
+Three coroutines over ports, `run`, `pump_events` and `post_events`, which the composition root (or the World) runs side
+by side.
 Nothing new is claimed while a result is unreported.
 """
 
@@ -15,6 +16,7 @@ from paceline.kits.rng import Rng
 from paceline.worker.decisions import NotSent, Verdict, backoff_ms
 from paceline.worker.drivers.base import Driver
 from paceline.worker.journal import Journal
+from paceline.worker.poster import PING_EVERY_MS, Poster
 from paceline.worker.protocol import (
     ByRaw,
     ClaimAnswer,
@@ -26,11 +28,12 @@ from paceline.worker.protocol import (
     StaleEpoch,
     WorkerProtocol,
 )
-from paceline.worker.pump import PING_EVERY_MS, EventPump
+from paceline.worker.pump import EventPump
 from paceline.worker.recovery import Recovery
 from paceline.worker.reporter import Reporter, Subject
 from paceline.worker.sender import Sender
 from paceline.worker.shift import Interrupted, Lease, Shift
+from paceline.worker.wake import Wake
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -64,8 +67,10 @@ class WorkerCore:
         journal: Journal,
         clock: Clock,
         rng: Rng,
+        wake: Wake,
         ping_every_ms: int = PING_EVERY_MS,
     ) -> None:
+        """`wake` is for the webhooks alone; the driver has one of its own."""
         self._shift = Shift(session_id, instance_id, journal)
         self._protocol = protocol
         self._driver = driver
@@ -74,9 +79,10 @@ class WorkerCore:
         self._reporter = Reporter(self._shift, protocol=protocol, clock=clock, rng=rng)
         self._sender = Sender(self._shift, protocol=protocol, driver=driver, clock=clock, rng=rng)
         self._recovery = Recovery(self._shift, driver=driver, reporter=self._reporter, clock=clock)
-        self._pump = EventPump(
-            self._shift, protocol=protocol, driver=driver, clock=clock, rng=rng, ping_every_ms=ping_every_ms
+        self._poster = Poster(
+            self._shift, protocol=protocol, clock=clock, rng=rng, wake=wake, ping_every_ms=ping_every_ms
         )
+        self._pump = EventPump(self._shift, driver=driver, poster=self._poster, clock=clock, rng=rng)
         self.polling = False
         """True while the worker holds nothing and only waits for a task: it may be cut off without harm."""
 
@@ -97,8 +103,12 @@ class WorkerCore:
         return Exit(EXIT_DONE, "stopped")
 
     async def pump_events(self) -> None:
-        """Driver events to webhooks, reconnects and keep-alives; never returns."""
+        """Takes driver events in and reconnects; never returns."""
         await self._pump.run()
+
+    async def post_events(self) -> None:
+        """Webhooks and keep-alives; never returns."""
+        await self._poster.run()
 
     def request_stop(self) -> None:
         """Let `run` end soon: an unsent task is given back, a written one is waited for."""
@@ -107,7 +117,7 @@ class WorkerCore:
     async def farewell(self) -> None:
         """Close the connection and say so, best effort. After `run` has ended."""
         await self._driver.close()
-        await self._pump.say("DISCONNECTED", {"code": 0, "reason": "stopped"})
+        await self._poster.say("DISCONNECTED", {"code": 0, "reason": "stopped"})
 
     async def _greet(self) -> HelloAnswer:
         """Hello until it is answered, then open the connection: an instance that is not wanted must not

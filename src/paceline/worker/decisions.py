@@ -15,8 +15,9 @@ SEND_BEFORE_MARGIN_MS = 250
 _FIRST_BACKOFF_MS = 250
 _MAX_BACKOFF_MS = 10_000
 
-# 401 logged out, 403 banned, 440 replaced by another connection: coming back would be a fight, or in vain.
-_STAY_DOWN = frozenset({401, 403, 440})
+# 401 logged out; 402, 403, 406 banned (402 for a time); 440 replaced by another connection: coming back would be a
+# fight, or in vain.
+_STAY_DOWN = frozenset({401, 402, 403, 406, 440})
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ KeepLease = Callable[[], Awaitable[None]]
 async def look_for_receipts(
     whatsapp_ids: Collection[str], *, shift: Shift, driver: Driver, clock: Clock, keep_lease: KeepLease
 ) -> None:
-    """Return when all are proven or `unknownGraceMs` after the connection stands, whichever is first."""
+    """Return when all are proven or `unknownGraceMs` after the connection stands, whichever is first; at once when no
+    connection will ever stand again."""
     if await _connected(whatsapp_ids, shift, driver, clock, keep_lease):
         until_ms = clock.now_ms() + shift.agreed.unknown_grace_ms
-        while clock.now_ms() < until_ms and not _all_proven(whatsapp_ids, shift):
+        while clock.now_ms() < until_ms and not _over(whatsapp_ids, shift):
             await _moment(shift, keep_lease)
             await clock.sleep_ms(_LOOK_EVERY_MS)
 
@@ -34,7 +35,7 @@ async def _connected(
 ) -> bool:
     until_ms = clock.now_ms() + RECONNECT_WAIT_MS
     while not await driver.wait_connected(_LOOK_EVERY_MS):
-        if clock.now_ms() >= until_ms or _all_proven(whatsapp_ids, shift):
+        if clock.now_ms() >= until_ms or _over(whatsapp_ids, shift):
             return False
         await _moment(shift, keep_lease)
     return True
@@ -46,5 +47,6 @@ async def _moment(shift: Shift, keep_lease: KeepLease) -> None:
     await keep_lease()
 
 
-def _all_proven(whatsapp_ids: Collection[str], shift: Shift) -> bool:
-    return all(shift.proven(whatsapp_id) for whatsapp_id in whatsapp_ids)
+def _over(whatsapp_ids: Collection[str], shift: Shift) -> bool:
+    """Whether waiting longer changes nothing: all are proven, or no proof can come (banned, logged out, replaced)."""
+    return shift.ended_for_good or all(shift.proven(whatsapp_id) for whatsapp_id in whatsapp_ids)

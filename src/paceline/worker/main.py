@@ -23,8 +23,8 @@ from paceline.worker.drivers.simulated import SimulatedDriver
 from paceline.worker.drivers.whatsapp import WhatsApp
 from paceline.worker.environment import Environment, read_environment
 from paceline.worker.journal import FileJournal
+from paceline.worker.poster import PING_EVERY_MS
 from paceline.worker.protocol_http import HttpProtocol
-from paceline.worker.pump import PING_EVERY_MS
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -88,6 +88,7 @@ async def hold_session(env: Environment) -> int:
         journal=journal,
         clock=clock,
         rng=rng,
+        wake=AsyncioWake(),
         ping_every_ms=PING_EVERY_MS if env.keep_alive else 0,
     )
     try:
@@ -100,7 +101,7 @@ async def hold_session(env: Environment) -> int:
 def simulated_driver(env: Environment, clock: Clock, rng: Rng) -> Driver:
     ledger = FileLedger(env.data / "ledger", env.session_id)
     behaviour = BehaviourFile(env.data / "simulated.toml", env.session_id)
-    whatsapp = WhatsApp(env.session_id, behaviour.current(), banned=ledger.banned)
+    whatsapp = WhatsApp(env.session_id, behaviour.current(), banned=ledger.banned, account=ledger.account)
     return SimulatedDriver(whatsapp, ledger, clock=clock, rng=rng, wake=AsyncioWake(), behaviour=behaviour.current)
 
 
@@ -110,24 +111,25 @@ async def _work_until_signalled(core: WorkerCore) -> int:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop.set)
     run = asyncio.create_task(core.run(), name="run")
     pump = asyncio.create_task(core.pump_events(), name="pump")
+    post = asyncio.create_task(core.post_events(), name="post")
     stop = asyncio.create_task(asked_to_stop.wait(), name="stop")
-    await asyncio.wait({run, pump, stop}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({run, pump, post, stop}, return_when=asyncio.FIRST_COMPLETED)
     if stop.done() and not run.done():
         core.request_stop()
         # Who only waits for a task has nothing to finish; who holds one gets time to finish or give it back.
         await asyncio.wait({run}, timeout=0 if core.polling else _STOP_GRACE_SECONDS)
-    code = _status(run, pump)
-    for task in (run, pump, stop):
+    code = _status(run, pump, post)
+    for task in (run, pump, post, stop):
         task.cancel()
-    await asyncio.gather(run, pump, stop, return_exceptions=True)
+    await asyncio.gather(run, pump, post, stop, return_exceptions=True)
     if code != EXIT_REPLACED:
         # A replaced worker says nothing: its word would be taken for its successor's.
         await _say_farewell(core)
     return code
 
 
-def _status(run: asyncio.Task[Exit], pump: asyncio.Task[None]) -> int:
-    for task in (run, pump):
+def _status(run: asyncio.Task[Exit], *others: asyncio.Task[None]) -> int:
+    for task in (run, *others):
         error = task.exception() if task.done() and not task.cancelled() else None
         if error is not None:
             log.error("the worker failed", task=task.get_name(), exc_info=error)

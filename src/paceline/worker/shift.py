@@ -1,7 +1,7 @@
 """What the coroutines of one worker share: the terms it works under, what time it is, and what it knows to be
 out.
 
-Plain data with a few questions. `core` owns it; `sender`, `recovery`, `pump` and `reporter` read and note.
+Plain data with a few questions. `core` owns it; `sender`, `recovery`, `pump`, `poster` and `reporter` read and note.
 """
 
 from dataclasses import dataclass, field
@@ -37,6 +37,8 @@ class Shift:
     stopping: bool = False
     stale: bool = False
     """Another instance took over; finish what is in the air and go."""
+    ended_for_good: bool = False
+    """The connection ended in a way after which none is opened again: no receipt can come any more."""
     in_flight: str | None = None
     """The whatsappId that the sender is busy with."""
     _seen: set[str] = field(default_factory=set)

@@ -1,29 +1,6 @@
 -- Takes due phones under a short lease and returns their facts.
 -- a: now, lease (ms), limit (phones), heads (tasks looked at per phone)
--- Returns OK {phones [facts …]?, nextAt?}. The version names this look: hand_off refuses if anybody looked later.
-
-local function head(entry)
-  local item = cjson.decode(entry)
-  local known = call('HMGET', K.message(item.task), 'pinned', 'maybeSent')
-  return {
-    entry = entry, task = item.task, to = item.to, tz = item.tz, expiresAt = item.expiresAt,
-    state = byte_of(item.task), pinned = known[1] or nil, maybeSent = known[2] == '1',
-    suppressed = call('ZSCORE', K.suppressions(), item.to) and true or false,
-  }
-end
-
--- The next tasks of the highest priority that has any.
-local function heads_of(phone)
-  for priority = 3, 1, -1 do
-    local entries = call('LRANGE', queue_key(phone, priority), -a.heads, -1)
-    if #entries > 0 then
-      local heads = {}
-      for i = #entries, 1, -1 do heads[#heads + 1] = head(entries[i]) end
-      return heads
-    end
-  end
-  return {}
-end
+-- Returns OK {phones [facts …]?, nextAt?} | STOPPED. The version names this look: hand_off refuses if anybody looked later.
 
 -- A task ends visibly when its validity does, also deep in the queue of a phone that cannot send. The earliest end is known,
 -- so the whole queue is read only when something in it has really ended.
@@ -39,7 +16,7 @@ local function add_expired(phone, heads)
         earliest = math.min(item.expiresAt, earliest or item.expiresAt)
       else
         ended = true
-        if not seen[item.task] then heads[#heads + 1] = head(entry) end
+        if not seen[item.task] then heads[#heads + 1] = head_of(phone, entry, a.now) end
       end
     end
   end
@@ -48,15 +25,18 @@ local function add_expired(phone, heads)
   if earliest then call('HSET', K.pacer(phone), 'minExpiry', earliest) else call('HDEL', K.pacer(phone), 'minExpiry') end
 end
 
+-- An operator stopped the dispatchers; `/start` wakes them.
+if call('HGET', K.fleet(), 'stopped') == '1' then return reply('STOPPED') end
+local free_at = fleet_free_at(a.now)
 local found, returned = {}, 0
 for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
   call('ZADD', K.due(), a.now + a.lease, phone)
   call('HINCRBY', K.pacer(phone), 'version', 1)
   returned = returned + unpark(phone, a.now)
   local facts = phone_facts(phone)
-  local heads = heads_of(phone)
+  local heads = heads_of(phone, a.heads, a.now)
   add_expired(phone, heads)
-  facts.heads, facts.more = list(heads), ahead(phone, 1) > #heads
+  facts.heads, facts.more, facts.globalFreeAt = list(heads), ahead(phone, 1) > #heads, free_at
   found[#found + 1] = facts
   -- Many phones open at the same hour, each with its sleepers; the rest has its look in the next call.
   if returned > 500 then break end

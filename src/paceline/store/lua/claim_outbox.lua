@@ -1,13 +1,16 @@
 -- Gives the task at the head of an outbox to its worker, under a lease and a new fencing token.
 -- a: session, epoch, task, now, leaseUntil
 -- Returns OK {token, attempt, resend} | STALE_EPOCH | GONE (not at the head any more) | ENDED (canceled or proven sent; to be
--- cleared) | SUPPRESSED | PAUSED.
+-- cleared) | SUPPRESSED | PAUSED (fleet, number or job) | RESTRICTED (a new chat on a number that may start none).
 if not is_newest(a.session, a.epoch) then return reply('STALE_EPOCH') end
 if call('LINDEX', K.outbox(a.session), -1) ~= a.task then return reply('GONE') end
 local key = K.message(a.task)
 local about = hash(key)
 if byte_of(a.task) ~= 'h' then return reply('ENDED') end
-if call('HGET', K.fleet(), 'paused') == '1' then return reply('PAUSED') end
+local phone = call('HMGET', K.phone(about.phone), 'quarantined', 'cooldownUntil')
+if call('HGET', K.fleet(), 'paused') == '1' or phone[1] == '1' or tonumber(phone[2] or '0') > a.now then return reply('PAUSED') end
+if job_is_paused((split(a.task))) then return reply('PAUSED') end
+if is_restricted(about.phone, a.now) and not knows(about.phone, about.to) then return reply('RESTRICTED') end
 if call('ZSCORE', K.suppressions(), about.to) then return reply('SUPPRESSED') end
 call('RPOPLPUSH', K.outbox(a.session), K.processing(a.session))
 move(a.task, 'c', a.now)

@@ -1,8 +1,9 @@
 -- Applies what the policy decided for one due phone: first its head tasks that do not go, then send, wait or idle.
 -- a: phone, version, now, steps? [{kind, entry, reason?, untilMs?}], final
---    final: {kind: send, entry, session, sendAfter, gapMs, gapKey, day, cap?, handoffUntil}
+--    final: {kind: send, entry, session, sendAfter, gapMs, gapKey, day, cap?, handoffUntil, api? (by HTTP, not straight to the outbox)}
 --         | {kind: wait, until, reason, gapMs?, gapKey?} | {kind: idle}
--- Returns OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | UNSETTLED | HEAD_CHANGED | NOT_WAITING | SUPPRESSED | CAP.
+-- Returns OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED | NOT_WAITING | SUPPRESSED | JOB_PAUSED |
+-- FREQUENCY | GLOBAL | CAP.
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
 local pacer, final = K.pacer(a.phone), a.final
 if tonumber(call('HGET', pacer, 'version') or '0') ~= a.version then return reply('STALE') end
@@ -34,7 +35,9 @@ end
 
 for _, step in ipairs(a.steps or {}) do
   local item = cjson.decode(step.entry)
-  if call('LREM', queue_key(a.phone, item.priority), -1, step.entry) > 0 then
+  -- A job that was resumed since the look must not be put aside for minutes.
+  local is_over = step.reason == 'JOB_PAUSED' and not job_is_paused((split(item.task)))
+  if not is_over and call('LREM', queue_key(a.phone, item.priority), -1, step.entry) > 0 then
     if step.kind == 'park' then park(item, step) else finish(item, step) end
   end
 end
@@ -58,13 +61,23 @@ if final.kind == 'wait' then
   return reply('OK')
 end
 
-if call('HGET', K.fleet(), 'paused') == '1' then return refuse('PAUSED', a.now + 1000) end
+local fleet = call('HMGET', K.fleet(), 'paused', 'stopped')
+if fleet[1] == '1' then return refuse('PAUSED', a.now + 1000) end
+if fleet[2] == '1' then return refuse('STOPPED', a.now + 1000) end
 if call('HGET', pacer, 'unsettled') then return refuse('UNSETTLED', a.now + 60000) end
 local item = cjson.decode(final.entry)
 local key = queue_key(a.phone, item.priority)
 if call('LINDEX', key, -1) ~= final.entry then return refuse('HEAD_CHANGED', a.now) end
 if not has('rt', byte_of(item.task)) then return refuse('NOT_WAITING', a.now) end
 if call('ZSCORE', K.suppressions(), item.to) then return refuse('SUPPRESSED', a.now) end
+if job_is_paused((split(item.task))) then return refuse('JOB_PAUSED', a.now) end
+-- Two numbers may have looked at the same person at once; the next look parks the message.
+if frequency_free_at(item.to, item.task, a.now) > a.now then return refuse('FREQUENCY', a.now) end
+local free_at = fleet_free_at(final.sendAfter)
+if free_at > final.sendAfter then
+  call('HSET', K.phone(a.phone), 'waitReason', 'GLOBAL_LIMIT', 'waitUntil', free_at)
+  return refuse('GLOBAL', math.max(a.now + 1000, free_at - C.lead_ms))
+end
 -- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
 local counted = call('HMGET', pacer, 'capDay', 'capUsed')
 local day, used = final.day, 0
@@ -81,8 +94,16 @@ call('HSET', K.message(item.task), 'entry', final.entry, 'to', item.to, 'phone',
   'expiresAt', item.expiresAt, 'handedOffAt', a.now, 'sendAfter', final.sendAfter, 'day', final.day, 'unitDay', day)
 call('HDEL', K.message(item.task), 'waitReason', 'waitUntil')
 call('HDEL', K.phone(a.phone), 'waitReason', 'waitUntil')
-call('LPUSH', K.outbox(final.session), item.task)
+reserve_fleet(item.task, a.now)
+count_for_person(item.to, item.task, final.sendAfter)
+count_minute(final.session, 'routed60s', item.task, a.now)
+if final.api then
+  call('HSET', K.message(item.task), 'handing', 1)
+  call('ZADD', K.handing(), a.now, item.task)
+else
+  call('LPUSH', K.outbox(final.session), item.task)
+end
 call('ZADD', K.deadlines(), final.handoffUntil, item.task)
 call('ZREM', K.due(), a.phone)
-wake('outbox:' .. final.session)
+wake(final.api and 'handing' or 'outbox:' .. final.session)
 return reply('OK')

@@ -1,10 +1,12 @@
 -- Takes new jobs into the round, wakes those that waited for a number, and gives the job whose turn it is.
 -- a: now, lease (ms the turn may take before another router repeats it)
--- Returns OK {job, json, state, cursor} | BROKEN {job} (an id nobody can read; already put aside) | NONE {nextAt?}.
+-- Returns OK {job, json, state, cursor} | BROKEN {job} (an id nobody can read; already put aside) | NONE {nextAt?} (also while the
+-- dispatchers are stopped).
 local function take(key)
   local id = call('RPOP', key)
   if not id then return false end
-  call('ZADD', K.jobs_active(), a.now, id)
+  -- A paused job joins the round when it is resumed.
+  if not job_is_paused(id) then call('ZADD', K.jobs_active(), a.now, id) end
   if call('EXISTS', K.job_run(id)) == 1 then took_turn(id) end
   return true
 end
@@ -20,6 +22,7 @@ local function whose_turn(due)
   return found
 end
 
+if call('HGET', K.fleet(), 'stopped') == '1' then return reply('NONE') end
 for _ = 1, 100 do
   if not (take(K.priority_jobs()) or take(K.gateway_jobs())) then break end
 end

@@ -1,6 +1,7 @@
 -- Brings back what waited for its time: scheduled single sends to the tail of their phone's queue, retries to the head.
 -- a: now, limit
--- Returns OK {released, nextAt?}. Moving is one step, so repeating it finds nothing.
+-- Returns OK {released, nextAt?}. Moving is one step, so repeating it finds nothing. While the dispatchers are stopped nothing moves.
+if call('HGET', K.fleet(), 'stopped') == '1' then return reply('OK', {released = 0}) end
 local released = 0
 for _, member in ipairs(call('ZRANGEBYSCORE', K.scheduled(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
   call('ZREM', K.scheduled(), member)

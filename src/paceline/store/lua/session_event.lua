@@ -30,5 +30,7 @@ if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then
   -- With its reason: the message it was busy with may keep the dispatcher from looking at it for a while.
   call('HSET', K.phone(phone), 'quarantined', 1, 'waitReason', 'QUARANTINED', 'waitUntil', a.now)
   incident('SESSION_QUARANTINED', a.now, {sessionId = a.session, phone = phone, reason = a.quarantine})
+  rescan(phone, a.now)
+  count_restricted(phone, a.now)
 end
 return reply('OK', {phone = phone})

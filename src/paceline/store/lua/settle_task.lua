@@ -1,8 +1,8 @@
 -- Settles what became of a handed-over task: its state, the phone's pacing, the day's unit, statistics, the job's counters and end.
 -- a: task, outcome, now, from? (bytes it must be in), token? and epoch?+session? (a worker's word), overdue? (its deadline must have passed)
 --    sent | delivered | read: whatsappId, statsDay     a proof that it went out; a fact, whoever brings it
---    retry:    at, pinned, onWire, unitBack, code, message, crash?, cooldownUntil?
---    failed:   code, message, onWire, unitBack, cooldownUntil?, crash?
+--    retry:    at, pinned, onWire, unitBack, code, message, crash?, cooldownUntil?, recipientOnly?
+--    failed:   code, message, onWire, unitBack, cooldownUntil?, crash?, recipientOnly?, lockedUntil? (the platform refused)
 --    returned: reason, crash?      back to the head, no attempt counted
 --    parked:   reason, untilMs     expired | suppressed: reason     (refused at the gate)
 --    unknown:  reason              no word before the lease ended: the phone is freed, the worker is asked
@@ -15,10 +15,10 @@ local key = K.message(a.task)
 local about = hash(key)
 local phone, session = about.phone, about.sessionId
 
-local function stat(name)
+local function stat(name, by)
   if not session or not a.statsDay then return end
   local stats = K.session_stats(session, a.statsDay, name)
-  call('INCR', stats)
+  call('INCRBY', stats, by or 1)
   call('EXPIRE', stats, C.message_ttl)
 end
 
@@ -41,8 +41,12 @@ if PROOF[a.outcome] then
   call('HSETNX', key, 'sentAt', a.now)
   if a.outcome ~= 'sent' then call('HSETNX', key, a.outcome .. 'At', a.now) end
   stat(a.outcome)
+  if first and a.outcome ~= 'sent' then stat('sent') end
+  if a.outcome == 'read' and byte ~= 'D' then stat('delivered') end
+  if a.outcome ~= 'sent' and byte ~= 'D' then
+    stat('deliveryMs', math.max(0, a.now - tonumber(about.sentAt or about.claimedAt or a.now)))
+  end
   if first then
-    if a.outcome ~= 'sent' then stat('sent') end
     call('HSET', key, 'whatsappId', a.whatsappId)
     call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil')
     remember(a.task, {at = a.now, what = 'sent', by = a.outcome})
@@ -50,6 +54,9 @@ if PROOF[a.outcome] then
       free_phone(phone, a.task, a.now, true)
       call('SREM', K.singles(phone), a.task)
       bind(about.to, phone, a.now)
+      know_chat(phone, about.to, a.now)
+      count_for_person(about.to, a.task, a.now)
+      count_minute(session, 'sent60s', a.task, a.now)
     end
   end
   ended()
@@ -65,6 +72,7 @@ if a.overdue and tonumber(call('ZSCORE', K.deadlines(), a.task) or a.now + 1) > 
 -- Which claim made the outcome unknown is kept: if that same claim turns out untouched, so is the message.
 local function may_have_gone_out()
   call('HSET', key, 'maybeSent', 1)
+  count_for_person(about.to, a.task, a.now)
   call('HSETNX', key, 'maybeSentToken', about.token)
 end
 
@@ -90,11 +98,18 @@ end
 take_out(a.task, session)
 if a.crash then crashed() end
 if a.unitBack then return_unit(phone, about.unitDay) end
-if a.cooldownUntil then call('HSET', K.phone(phone), 'cooldownUntil', a.cooldownUntil) end
+-- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
+if a.unitBack and about.maybeSent ~= '1' then uncount_for_person(about.to, a.task) end
+if a.cooldownUntil then
+  call('HSET', K.phone(phone), 'cooldownUntil', a.cooldownUntil)
+  incident('PHONE_COOLDOWN', a.now, {phone = phone, sessionId = session, ['until'] = a.cooldownUntil, code = a.code})
+end
+if a.lockedUntil then restrict(phone, session, 'TIME_LOCKED', a.lockedUntil, a.now, true) end
 
 local function failed_attempt()
   call('HSET', key, 'errorCode', a.code, 'errorMessage', a.message)
-  call('HINCRBY', key, 'failures', 1)
+  local failures = call('HINCRBY', key, 'failures', 1)
+  note_failure(phone, session, a.task .. '#' .. failures, a.now, a.recipientOnly)
   remember(a.task, {at = a.now, what = a.pinned and 'unknown' or a.outcome, code = a.code, message = a.message})
   incident('SEND_FAILED', a.now, {taskId = a.task, phone = phone, sessionId = session, code = a.code})
 end
@@ -169,7 +184,10 @@ local function refused(to)
 end
 function OUTCOME.cleared()
   -- Two may find it ended at once; the unit goes back with the phone, and so only once.
-  if call('HGET', K.pacer(phone), 'unsettled') == a.task then return_unit(phone, about.unitDay) end
+  if call('HGET', K.pacer(phone), 'unsettled') == a.task then
+    return_unit(phone, about.unitDay)
+    if about.maybeSent ~= '1' then uncount_for_person(about.to, a.task) end
+  end
   ended()
 end
 OUTCOME.expired = refused('E')

@@ -9,7 +9,8 @@ if a.reason == 'WAITING_FOR_ROOM' then
   if together > a.now then a.nextAt = together else call('SET', K.jobs_room(), a.nextAt) end
 end
 call('HSET', run, 'waitReason', a.reason, 'waitUntil', a.nextAt)
-if a.reason == 'NO_SESSIONS_AVAILABLE' then
+-- No number at all, or none that may start a new chat.
+if a.reason == 'NO_SESSIONS_AVAILABLE' or a.reason == 'TIME_LOCKED' or a.reason == 'CAPPED' then
   call('HSET', run, 'state', 'QUEUED', 'lastError', a.reason)
   call('ZREM', K.jobs_active(), a.job)
   call('ZADD', K.jobs_retry(), a.nextAt, a.job)

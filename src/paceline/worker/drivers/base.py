@@ -5,7 +5,7 @@ a limit that the caller gives.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from paceline.domain.errors import PacelineError
 
@@ -93,7 +93,20 @@ class Received:
     at_ms: int
 
 
-DriverEvent = Connected | Disconnected | SendAck | Delivered | Read | Received
+RestrictionKind = Literal["TIME_LOCKED", "CAPPED", "NONE"]
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """The platform tells the account its own limit: no new chats until then. NONE says that there is no limit any
+    more; nothing says so when the stated time is over."""
+
+    kind: RestrictionKind
+    until_ms: int | None
+    at_ms: int
+
+
+DriverEvent = Connected | Disconnected | SendAck | Delivered | Read | Received | Restriction
 
 
 class Driver(Protocol):

@@ -60,7 +60,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     not_registered: Probability = 0.0
     """Probability that a message is refused with NOT_ON_WHATSAPP. See also `not_on_whatsapp`."""
     restricted: Probability = 0.0
-    """Probability that a message is refused with RESTRICTED_463."""
+    """Probability that a message is refused with RESTRICTED_463, and no limit is stated."""
+    time_lock: Probability = 0.0
+    """Probability that a message to somebody the account has no chat with is refused with RESTRICTED_463 and locks the
+    account: for `time_lock_ms` every such message is refused. The server states the lock and its end, and again at
+    every connect while it lasts."""
     lost_ack: Probability = 0.0
     """Probability that a message is accepted and its ack never comes."""
     slow_ack: Probability = 0.0
@@ -86,6 +90,14 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     rate_limit_every: Every = 0
     """Every n-th message since the worker's start is refused with RATE_LIMIT; 0 = none."""
 
+    time_lock_ms: Milliseconds = 3_600_000
+    """How long a lock lasts, from the message that caused it."""
+    new_chats: Every = 0
+    """With how many people the account may start a chat per cycle; one more is refused with RESTRICTED_463, and the
+    server states the cap and the end of the cycle. 0 = no limit."""
+    new_chats_cycle_ms: Milliseconds = 24 * 3600 * 1000
+    """How long a cycle lasts, from its first new chat."""
+
     poison: frozenset[str] = frozenset()
     """Recipients (digits) whose message takes the worker down: its process dies by SIGKILL when it is about to write
     to one of them, every time. The message is not accepted."""
@@ -100,6 +112,7 @@ _PROBABILITIES = (
     "rate_limit",
     "not_registered",
     "restricted",
+    "time_lock",
     "lost_ack",
     "slow_ack",
     "disconnect_before",

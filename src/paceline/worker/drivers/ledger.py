@@ -2,7 +2,7 @@
 
 A message counts as accepted when its line is on the disk; the ack comes after. Several workers of one session
 (which must not happen, and which a test must be able to see) share the file under a lock, so a repeated id is
-marked whoever sent it first.
+marked whoever sent it first. Beside the lines stands what else outlives a worker: a ban, and the account with its lock.
 """
 
 import fcntl
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+
+from paceline.worker.drivers.account import Account
 
 
 class LedgerLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -28,7 +30,21 @@ class LedgerLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     repeat: bool = False
 
 
+class Refusal(msgspec.Struct, frozen=True):
+    """One message that the server said no to. Kept in memory alone, for those who judge what was tried again."""
+
+    at: int
+    session_id: str
+    to: str
+    task_id: str
+    code: str
+
+
 class Ledger(Protocol):
+    @property
+    def account(self) -> Account:
+        """The account as it is known apart from the lines; who reads them brings it up to date."""
+
     def exclusive(self) -> AbstractContextManager[None]:
         """Nobody else appends meanwhile."""
 
@@ -36,11 +52,14 @@ class Ledger(Protocol):
         """The lines that this object has neither read nor written yet."""
 
     def append(self, line: LedgerLine) -> None: ...
+    def note_refusal(self, refusal: Refusal) -> None: ...
 
     @property
     def banned(self) -> bool: ...
 
     def record_ban(self) -> None: ...
+    def record_lock(self) -> None:
+        """Keep the account's lock as it is now."""
 
 
 _encoder = msgspec.json.Encoder()
@@ -48,12 +67,16 @@ _decoder = msgspec.json.Decoder(LedgerLine)
 
 
 class FileLedger:
-    """`$PACELINE_DATA/ledger/<sessionId>.jsonl`, and `<sessionId>.banned` beside it once the account is banned."""
+    """`$PACELINE_DATA/ledger/<sessionId>.jsonl`, and beside it `<sessionId>.banned` once the account is banned and
+    `<sessionId>.locked`, which holds the end of its last lock."""
 
     def __init__(self, directory: Path, session_id: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / f"{session_id}.jsonl"
         self._ban = directory / f"{session_id}.banned"
+        self._lock = directory / f"{session_id}.locked"
+        self.account = Account(locked_until_ms=_read_lock(self._lock))
+        self._kept_lock_ms = self.account.locked_until_ms
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = os.open(self._path, flags, 0o600)
         self._read_bytes = 0
@@ -89,6 +112,9 @@ class FileLedger:
         os.fsync(self._descriptor)
         self._read_bytes += written
 
+    def note_refusal(self, refusal: Refusal) -> None:
+        """Nothing is kept: on a disk the ledger holds what was accepted, and nothing else."""
+
     @property
     def banned(self) -> bool:
         return self._ban.exists()
@@ -96,16 +122,27 @@ class FileLedger:
     def record_ban(self) -> None:
         self._ban.touch()
 
+    def record_lock(self) -> None:
+        if self.account.locked_until_ms == self._kept_lock_ms:
+            return
+        draft = self._lock.with_suffix(".draft")
+        draft.write_text(f"{self.account.locked_until_ms}\n")
+        draft.replace(self._lock)
+        self._kept_lock_ms = self.account.locked_until_ms
+
     def close(self) -> None:
         os.close(self._descriptor)
 
 
 class LedgerBook:
-    """What a `MemoryLedger` writes to; outlives the workers of the World that come and go."""
+    """What a `MemoryLedger` writes to; outlives the workers of the World that come and go. Sessions of one number have
+    each their book, and one account."""
 
-    def __init__(self) -> None:
+    def __init__(self, account: Account | None = None) -> None:
         self.lines: list[LedgerLine] = []
+        self.refusals: list[Refusal] = []
         self.banned = False
+        self.account = account or Account()
 
 
 class MemoryLedger:
@@ -114,6 +151,7 @@ class MemoryLedger:
     def __init__(self, book: LedgerBook) -> None:
         self._book = book
         self._read = 0
+        self.account = book.account
 
     def exclusive(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -133,3 +171,17 @@ class MemoryLedger:
 
     def record_ban(self) -> None:
         self._book.banned = True
+
+    def note_refusal(self, refusal: Refusal) -> None:
+        self._book.refusals.append(refusal)
+
+    def record_lock(self) -> None:
+        """The book's account is the one that was locked."""
+
+
+def _read_lock(path: Path) -> int:
+    """The end of the lock, or 0: a file that a person emptied means that there is none."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

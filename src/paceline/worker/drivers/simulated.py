@@ -1,13 +1,11 @@
 """The `simulated` driver: the pure `WhatsApp` with a clock, a ledger and a way to sleep around it.
 
-Without a `Wake` that knows better it sleeps in short steps on the clock, which is all the World needs; the
-worker's `main` gives it one that wakes at once.
+How it sleeps is up to the `Wake` it is given.
 """
 
 import os
 import signal
 from collections.abc import Callable
-from typing import Protocol
 
 from paceline.kits.clock import Clock
 from paceline.kits.rng import Rng
@@ -21,32 +19,12 @@ from paceline.worker.drivers.base import (
     SendOutcome,
 )
 from paceline.worker.drivers.config import Behaviour
-from paceline.worker.drivers.ledger import Ledger
+from paceline.worker.drivers.ledger import Ledger, LedgerLine, Refusal
 from paceline.worker.drivers.whatsapp import WhatsApp
+from paceline.worker.wake import Wake
 
 # A change of simulated.toml is noticed within this time even if nothing else happens.
 _LOOK_EVERY_MS = 1_000
-
-
-class Wake(Protocol):
-    """Sleep that another coroutine of the same driver can cut short."""
-
-    async def wait_ms(self, ms: int) -> None: ...
-    def notify(self) -> None: ...
-
-
-class ClockWake:
-    """Sleeps in steps on a clock; a notification is noticed at the next step."""
-
-    def __init__(self, clock: Clock, step_ms: int = 200) -> None:
-        self._clock = clock
-        self._step_ms = step_ms
-
-    async def wait_ms(self, ms: int) -> None:
-        await self._clock.sleep_ms(min(ms, self._step_ms))
-
-    def notify(self) -> None:
-        return
 
 
 class SimulatedDriver:
@@ -107,11 +85,14 @@ class SimulatedDriver:
         self._written, self._outcome = message.whatsapp_id, None
         with self._ledger.exclusive():
             self._read_ledger()
-            line = self._whatsapp.receive(message, now_ms=self._clock.now_ms(), rng=self._rng)
-            if line is not None:
-                self._ledger.append(line)
+            match self._whatsapp.receive(message, now_ms=self._clock.now_ms(), rng=self._rng):
+                case LedgerLine() as line:
+                    self._ledger.append(line)
+                case Refusal() as refusal:
+                    self._ledger.note_refusal(refusal)
         if self._whatsapp.banned:
             self._ledger.record_ban()
+        self._ledger.record_lock()
         self._wake.notify()
 
     async def wait_ack(self, whatsapp_id: str, timeout_ms: int) -> SendOutcome | None:

@@ -1,16 +1,16 @@
 """A simulated WhatsApp server, seen by one session, as a pure state machine: time and chance are arguments.
 
 The asyncio worker and the World run the same object; `simulated.py` puts a clock and a ledger around it. What
-it does to a message is decided by `react` from the `Behaviour`, and every effect on the client (ack, receipt,
-reply, the end of the connection) is an event with a time, handed out by `due`.
+it does to a message is decided by `react` from the `Behaviour` and the `Account`, and every effect on the client (ack,
+receipt, reply, a stated limit, the end of the connection) is an event with a time, handed out by `due`.
 """
 
 import heapq
 import random
 from dataclasses import dataclass, field
 
-from paceline.domain.failures import NOT_ON_WHATSAPP, RATE_LIMIT, RESTRICTED_463
 from paceline.kits.rng import Rng
+from paceline.worker.drivers.account import Account
 from paceline.worker.drivers.base import (
     Accepted,
     Connected,
@@ -21,82 +21,24 @@ from paceline.worker.drivers.base import (
     Read,
     Received,
     Refused,
+    Restriction,
+    RestrictionKind,
     SendAck,
 )
 from paceline.worker.drivers.config import Behaviour, Window
-from paceline.worker.drivers.ledger import LedgerLine
-
-CONNECTION_CLOSED = 428
-CONNECTION_LOST = 408
-BANNED = 403
+from paceline.worker.drivers.ledger import LedgerLine, Refusal
+from paceline.worker.drivers.reaction import (
+    BANNED,
+    CONNECTION_CLOSED,
+    CONNECTION_LOST,
+    Accept,
+    Drop,
+    Restrict,
+    react,
+)
 
 # How long the server keeps receipts for a client that is away.
 RECEIPT_MEMORY_MS = 24 * 3600 * 1000
-
-_REFUSALS = {
-    RATE_LIMIT: Refused(RATE_LIMIT, "too many messages"),
-    NOT_ON_WHATSAPP: Refused(NOT_ON_WHATSAPP, "the number is not on WhatsApp"),
-    RESTRICTED_463: Refused(RESTRICTED_463, "463: starting new chats is restricted"),
-}
-
-
-@dataclass(frozen=True)
-class Accept:
-    """Take the message; ack it after `ack_after_ms`, or never; then perhaps end the connection."""
-
-    ack_after_ms: int | None
-    disconnect: bool = False
-
-
-@dataclass(frozen=True)
-class Drop:
-    """End the connection with this code; the message is not taken."""
-
-    code: int
-    reason: str
-
-
-Reaction = Accept | Refused | Drop
-
-
-def react(behaviour: Behaviour, to: str, nth: int, rng: Rng) -> Reaction:
-    """What the server does with the n-th message. Lists come before counters, counters before chance."""
-    return _by_recipient(behaviour, to) or _by_count(behaviour, nth) or _by_chance(behaviour, rng)
-
-
-def _by_recipient(behaviour: Behaviour, to: str) -> Reaction | None:
-    if to in behaviour.not_on_whatsapp:
-        return _REFUSALS[NOT_ON_WHATSAPP]
-    if to in behaviour.restricted_463:
-        return _REFUSALS[RESTRICTED_463]
-    return _REFUSALS[RATE_LIMIT] if to in behaviour.rate_limited else None
-
-
-def _by_count(behaviour: Behaviour, nth: int) -> Reaction | None:
-    if _every(behaviour.rate_limit_every, nth):
-        return _REFUSALS[RATE_LIMIT]
-    if _every(behaviour.disconnect_every, nth):
-        return Drop(CONNECTION_CLOSED, "connection closed")
-    return Accept(None) if _every(behaviour.lose_ack_every, nth) else None
-
-
-def _by_chance(behaviour: Behaviour, rng: Rng) -> Reaction:
-    # One draw walks along all probabilities, so they exclude each other and add up.
-    draw = rng.random()
-    for probability, reaction in (
-        (behaviour.rate_limit, _REFUSALS[RATE_LIMIT]),
-        (behaviour.not_registered, _REFUSALS[NOT_ON_WHATSAPP]),
-        (behaviour.restricted, _REFUSALS[RESTRICTED_463]),
-        (behaviour.ban, Drop(BANNED, "account banned")),
-        (behaviour.disconnect_before, Drop(CONNECTION_CLOSED, "connection closed")),
-        (behaviour.disconnect_after, Accept(None, disconnect=True)),
-        (behaviour.lost_ack, Accept(None)),
-        (behaviour.slow_ack, Accept(rng.randint(*behaviour.slow_ack_delay_ms))),
-    ):
-        if draw < probability:
-            return reaction
-        draw -= probability
-    return Accept(rng.randint(*behaviour.ack_delay_ms))
 
 
 def receipts_of(line: LedgerLine, behaviour: Behaviour) -> list[DriverEvent]:
@@ -131,9 +73,17 @@ class _Due:
 class WhatsApp:
     """The server's side of one session."""
 
-    def __init__(self, session_id: str, behaviour: Behaviour | None = None, *, banned: bool = False) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        behaviour: Behaviour | None = None,
+        *,
+        banned: bool = False,
+        account: Account | None = None,
+    ) -> None:
         self.session_id = session_id
         self.behaviour = behaviour or Behaviour()
+        self.account = account or Account()
         self.connected = False
         self.last_typing: tuple[str, int] | None = None
         self._banned = banned
@@ -153,6 +103,7 @@ class WhatsApp:
         if line.whatsapp_id not in self._ids or not self.behaviour.dedupe:
             self._unscheduled.append(line)
         self._ids.add(line.whatsapp_id)
+        self.account.talk(line.to, self.behaviour, line.at)
 
     def connect(self, now_ms: int) -> Connected | Disconnected:
         if self.banned:
@@ -165,6 +116,8 @@ class WhatsApp:
             if line.at > now_ms - RECEIPT_MEMORY_MS:
                 self._schedule_receipts(line)
         self._unscheduled.clear()
+        if limit := self.account.restriction(self.behaviour, now_ms):
+            self._schedule(now_ms, limit)
         return Connected(now_ms)
 
     def disconnect(self) -> None:
@@ -174,14 +127,21 @@ class WhatsApp:
     def typing(self, to: str, now_ms: int) -> None:
         self.last_typing = (to, now_ms)
 
-    def receive(self, message: OutgoingMessage, *, now_ms: int, rng: Rng) -> LedgerLine | None:
-        """A message arrives. If it is accepted, the line to put in the ledger before anything else happens."""
+    def hear(self, sender: str, text: str, whatsapp_id: str, now_ms: int) -> None:
+        """Somebody writes to the account, unasked."""
+        self.account.hear(sender)
+        self._push(now_ms, Received(sender, text, whatsapp_id, now_ms), None)
+
+    def receive(self, message: OutgoingMessage, *, now_ms: int, rng: Rng) -> LedgerLine | Refusal | None:
+        """A message arrives. What to put in the ledger before anything else happens; None if the connection ended."""
         self._frames += 1
-        match react(self.behaviour, message.to, self._frames, rng):
+        standing = self.account.standing(message.to, self.behaviour, now_ms)
+        match react(self.behaviour, message.to, self._frames, rng, standing):
             case Refused() as refusal:
-                delay_ms = rng.randint(*self.behaviour.ack_delay_ms)
-                self._schedule(now_ms + delay_ms, SendAck(message.whatsapp_id, refusal))
-                return None
+                return self._refuse(message, refusal, now_ms, rng)
+            case Restrict(kind=kind, refusal=refusal):
+                self._restrict(kind, now_ms)
+                return self._refuse(message, refusal, now_ms, rng)
             case Drop(code=code, reason=reason):
                 self._banned = self._banned or code == BANNED
                 self._schedule(now_ms, Disconnected(code, reason))
@@ -206,9 +166,22 @@ class WhatsApp:
         """When `due` will next have something to say."""
         return self._dues[0].at_ms if self.connected and self._dues else None
 
+    def _refuse(self, message: OutgoingMessage, refused: Refused, now_ms: int, rng: Rng) -> Refusal:
+        delay_ms = rng.randint(*self.behaviour.ack_delay_ms)
+        self._schedule(now_ms + delay_ms, SendAck(message.whatsapp_id, refused))
+        return Refusal(now_ms, self.session_id, message.to, message.task_id, refused.code)
+
+    def _restrict(self, kind: RestrictionKind, now_ms: int) -> None:
+        if kind == "TIME_LOCKED":
+            self.account.lock(now_ms + self.behaviour.time_lock_ms)
+            self._schedule(now_ms, Restriction(kind, self.account.locked_until_ms, now_ms))
+        else:
+            self._schedule(now_ms, Restriction(kind, self.account.cycle_ends_ms(self.behaviour), now_ms))
+
     def _accept(self, message: OutgoingMessage, accept: Accept, now_ms: int) -> LedgerLine:
         repeat = message.whatsapp_id in self._ids
         self._ids.add(message.whatsapp_id)
+        self.account.talk(message.to, self.behaviour, now_ms)
         line = LedgerLine(
             at=now_ms,
             session_id=self.session_id,
@@ -246,10 +219,6 @@ class WhatsApp:
     def _push(self, at_ms: int, event: DriverEvent, connection: int | None) -> None:
         self._order += 1
         heapq.heappush(self._dues, _Due(at_ms, self._order, event, connection))
-
-
-def _every(n: int, nth: int) -> bool:
-    return n > 0 and nth % n == 0
 
 
 def _skewed(window: Window, rng: Rng) -> int:

@@ -91,15 +91,17 @@ local function dead_letter(task, now, code, message)
     taskId = task, at = now, code = code, message = message, to = known.to, phone = known.phone,
     sessionId = known.sessionId, attempts = tonumber(known.attempts or '0'), history = known.history,
   }))
+  -- The oldest of so many are past helping; what became of them stays in their message and their job.
+  call('LTRIM', K.dead_letters(), 0, C.dead_letters - 1)
 end
 
--- Ends one task of a canceled job. `canceled` says that it was not sent; of one that may have been, that would be a lie.
+-- Ends one task that is canceled. `canceled` says that it was not sent; of one that may have been, that would be a lie.
 local function end_canceled(task, now)
   if call('HGET', K.message(task), 'maybeSent') ~= '1' then
-    move(task, 'X', now)
+    if move(task, 'X', now) and call('EXISTS', K.message(task)) == 1 then call('HSET', K.message(task), 'endedAt', now) end
   elseif move(task, 'F', now) then
     call('HSET', K.message(task), 'errorCode', 'UNKNOWN_OUTCOME', 'endedAt', now)
-    dead_letter(task, now, 'UNKNOWN_OUTCOME', 'its job was canceled before anybody could tell')
+    dead_letter(task, now, 'UNKNOWN_OUTCOME', 'it was canceled before anybody could tell')
   end
   retire(task)
 end

@@ -115,18 +115,6 @@ local function score_again(phone, now)
   if first[2] then call('ZADD', K.due(), first[2], phone) else call('ZREM', K.due(), phone) end
 end
 
--- Frees the phone of this task, if it is the one it is busy with.
-local function free_phone(phone, task, now, on_wire)
-  local pacer = K.pacer(phone)
-  if call('HGET', pacer, 'unsettled') ~= task then return end
-  call('HDEL', pacer, 'unsettled')
-  if on_wire then
-    local known = call('HMGET', K.message(task), 'claimedAt', 'sendAfter')
-    stamp_send(phone, math.min(now, math.max(tonumber(known[1] or '0'), tonumber(known[2] or '0'))), now)
-  end
-  score_again(phone, now)
-end
-
 -- The unit goes back only into the day it was taken from.
 local function return_unit(phone, day)
   local pacer = K.pacer(phone)
@@ -138,21 +126,28 @@ end
 -- What the policies read about a phone, without its queue.
 local function phone_facts(phone)
   local about, pace = hash(K.phone(phone)), hash(K.pacer(phone))
-  local starts, sends, sessions, override = {}, {}, {}, nil
+  local starts, sends, failures, sessions, override, source = {}, {}, {}, {}, nil, nil
   for from, at in string.gmatch(pace.sends or '', '(%d+)-(%d+)') do
     starts[#starts + 1], sends[#sends + 1] = tonumber(from), tonumber(at)
   end
+  for at in string.gmatch(pace.failures or '', '%d+') do failures[#failures + 1] = tonumber(at) end
   for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
     local known = call('HMGET', K.session(id), 'connection', 'lastSeen')
     sessions[#sessions + 1] = {id = id, connection = known[1] or 'STOPPED', lastSeenMs = tonumber(known[2] or '0')}
     local rpm = tonumber(call('GET', K.session_rpm(id)) or nil)
-    if rpm then override = math.min(rpm, override or rpm) end
+    if rpm and rpm <= (override or rpm) then override, source = rpm, call('GET', K.session_rpm_source(id)) or nil end
   end
+  local set, fleet = call('HMGET', K.pacer_config(phone), 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm'), hash(K.fleet())
   return {
     phone = phone, version = tonumber(pace.version or '0'),
-    createdAt = tonumber(about.createdAt), timezone = about.timezone, rpmOverride = override,
+    createdAt = tonumber(about.createdAt), timezone = about.timezone, rpmOverride = override, rpmSource = source, rpmChangedAt = tonumber(about.rpmChangedAt),
+    pacer = {
+      minDelayMs = tonumber(set[1] or nil), maxDelayMs = tonumber(set[2] or nil), burstLimit = tonumber(set[3] or nil),
+      burstCooldownMs = tonumber(set[4] or nil), rpm = tonumber(set[5] or nil),
+    },
+    restriction = about.restriction, restrictedUntil = tonumber(about.restrictedUntil), failures = list(failures),
     cooldownUntil = tonumber(about.cooldownUntil or '0'), quarantined = about.quarantined == '1',
-    fleetPaused = call('HGET', K.fleet(), 'paused') == '1', unsettled = pace.unsettled,
+    fleetPaused = fleet.paused == '1', fleetStopped = fleet.stopped == '1', unsettled = pace.unsettled,
     starts = list(starts), sends = list(sends), gapMs = tonumber(pace.gapMs or '0'), gapKey = pace.gapKey or '',
     capDay = pace.capDay or '', capUsed = tonumber(pace.capUsed or '0'), sessions = list(sessions),
   }

@@ -27,7 +27,10 @@ end
 local function bind(to, phone, now)
   local key = K.sticky(to)
   local known = call('HMGET', key, 'phone', 'warm')
-  if known[2] == '1' and known[1] ~= phone then return end
+  local is_warm = tonumber(known[2] or '0') > now - C.warm_ms
+  if is_warm and known[1] ~= phone then return end
+  if known[1] ~= phone then call('HDEL', key, 'warm') end
   call('HSET', key, 'phone', phone, 'at', now)
-  call('EXPIRE', key, C.sticky_ttl)
+  -- Never shorter than it was: a warm chat is remembered for long.
+  if not is_warm then call('EXPIRE', key, C.sticky_ttl) end
 end

@@ -12,8 +12,22 @@ local function is_newest(session, epoch) return tonumber(call('HGET', K.session(
 -- so settling still works when Redis is full.
 local function take_out(task, session)
   call('ZREM', K.deadlines(), task)
+  if call('ZREM', K.handing(), task) == 1 then call('HDEL', K.message(task), 'handing') end
   if session then
     call('LREM', K.processing(session), 0, task)
     call('LREM', K.outbox(session), 0, task)
   end
+end
+
+-- Frees the phone of this task, if it is the one it is busy with.
+local function free_phone(phone, task, now, on_wire)
+  local pacer = K.pacer(phone)
+  if call('HGET', pacer, 'unsettled') ~= task then return end
+  call('HDEL', pacer, 'unsettled')
+  settle_fleet(task, now, on_wire)
+  if on_wire then
+    local known = call('HMGET', K.message(task), 'claimedAt', 'sendAfter')
+    stamp_send(phone, math.min(now, math.max(tonumber(known[1] or '0'), tonumber(known[2] or '0'))), now)
+  end
+  score_again(phone, now)
 end

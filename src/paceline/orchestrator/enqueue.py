@@ -1,0 +1,128 @@
+"""What is posted into a session's outbox: the dispatcher's hand-overs (SEND_MODE=api), and messages of others.
+
+The dispatcher's are paced already: one script moves them, however often they are posted. Anything else is a single send
+for that session's number and waits its turn like all of them; there is no way around the pacing.
+Over the store alone with `now_ms` as an argument; the route is in `app`.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from paceline.domain.errors import BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable
+from paceline.domain.ids import derived_job_id, parse_task_id, task_id
+from paceline.domain.jobs import Contact, Job
+from paceline.domain.numbers import canonical
+from paceline.domain.text import TEXT_LIMIT, variables
+from paceline.kits.failpoint import failpoint
+from paceline.orchestrator.registry import SESSION_ID
+from paceline.store.store import Store
+
+VALIDITY_S = 86_400
+"""A day, as for every single send (SPEC §5)."""
+QUEUE_FULL_RETRY_S = 60
+
+Id = Annotated[str, Meta(min_length=1, max_length=128, description="1 to 128 printable characters")]
+
+
+class EnqueueBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    mode: Literal["message", "image"] = "message"
+    to: Annotated[str, Meta(max_length=64, examples=["+972 54-123-4567"])]
+    job_id: Id
+    task_id: Id
+    text: Annotated[str, Meta(description=f"at most {TEXT_LIMIT:,} characters")] | None = None
+    media_ref: Annotated[str, Meta(max_length=256)] | None = None
+    media_path: Annotated[str, Meta(max_length=4_096, description="accepted and never read")] | None = None
+    caption: Annotated[str, Meta(max_length=TEXT_LIMIT)] | None = None
+
+
+class Enqueued(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    status: str = "ok"
+    task_id: str
+    message_id: str
+    state: Literal["queued", "handed_off"]
+
+
+class Enqueue:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def enqueue(self, session: str, body: EnqueueBody, *, by: str, now_ms: int) -> Enqueued:
+        """The same taskId twice is one task, whoever says it: the caller may repeat what got no answer."""
+        if body.mode != "message":
+            message = f"mode {body.mode!r} comes with media support; only 'message' is available yet"
+            raise BadRequest("MODE_NOT_AVAILABLE", message, field="mode")
+        if parse_task_id(body.task_id) is not None:
+            code = await self._store.handing.enqueue(session, body.task_id, now_ms=now_ms)
+            failpoint("enqueued-not-answered")
+            if code in ("OK", "REPEAT"):
+                return Enqueued(task_id=body.task_id, message_id=body.task_id, state="handed_off")
+            if code == "GONE":
+                raise Conflict("TASK_GONE", "it was taken back, canceled or has ended meanwhile", field="taskId")
+            if code == "WRONG_SESSION":
+                raise NotFound("UNKNOWN_TASK", "this session has no such task", field="taskId")
+        return await self._accept(session, body, by, now_ms)
+
+    async def _accept(self, session: str, body: EnqueueBody, by: str, now_ms: int) -> Enqueued:
+        phone = await self._store.sessions.phone_of(session) if SESSION_ID.fullmatch(session) else None
+        if phone is None:
+            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+        _check_ids(body)
+        job_id = derived_job_id(session, body.task_id)
+        answer = Enqueued(task_id=body.task_id, message_id=task_id(job_id, 0), state="queued")
+        if await self._store.jobs.get(job_id) is not None:
+            return answer  # What was right then is not judged again: the repeat gets the answer of the first.
+        to, text = _number(body), _text(body)
+        if await self._store.guards.suppressed([to]):
+            raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
+        if await self._store.guards.memory_is_short():
+            raise Unavailable("the store's memory is short")
+        job = Job(
+            job_id=job_id,
+            total=1,
+            text=text,
+            accepted_at=now_ms,
+            accepted_by=by,
+            phone=phone,
+            session_id=session,
+            validity_seconds=VALIDITY_S,
+            single=True,
+            metadata={"jobId": body.job_id},
+        )
+        # The caller's own names come back in every event about the message.
+        contact = Contact(to, client_ref=body.task_id)
+        accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms)
+        if accepted.code == "QUEUE_FULL":
+            message = "too many single messages wait for this number"
+            raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)
+        failpoint("accepted-not-answered")
+        return answer
+
+
+def _check_ids(body: EnqueueBody) -> None:
+    for field, value in (("taskId", body.task_id), ("jobId", body.job_id)):
+        if not value.isprintable():
+            raise BadRequest("INVALID_ID", "1 to 128 printable characters", field=field)
+
+
+def _number(body: EnqueueBody) -> str:
+    to = canonical(body.to)
+    if to is None:
+        raise BadRequest("INVALID_NUMBER", "this is no possible phone number", field="to")
+    return to
+
+
+def _text(body: EnqueueBody) -> str:
+    """What a text message needs, and nothing that only an image has: what we would drop in silence is refused."""
+    for field, value in (("mediaRef", body.media_ref), ("caption", body.caption)):
+        if value is not None:
+            raise BadRequest("MEDIA_NOT_AVAILABLE", "a message of mode 'message' has no media", field=field)
+    if body.text is None or not body.text.strip():
+        raise BadRequest("EMPTY_TEXT", "the text is empty", field="text")
+    if len(body.text) > TEXT_LIMIT:
+        message = f"at most {TEXT_LIMIT:,} characters, this has {len(body.text):,}"
+        raise BadRequest("TEXT_TOO_LONG", message, field="text", details={"limit": TEXT_LIMIT})
+    if variables(body.text):
+        raise BadRequest("MISSING_VARIABLE", "a single message has no variables to fill {{…}} from", field="text")
+    return body.text

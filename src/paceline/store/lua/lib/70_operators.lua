@@ -1,0 +1,43 @@
+-- Operators: what their decisions and SmartGuard's have in common.
+
+-- The phone of a session, nil if there is no such session. Membership comes first: a made-up id could name a key of another kind.
+local function phone_of(session)
+  if call('SISMEMBER', K.sessions(), session) == 0 then return nil end
+  return call('HGET', K.session(session), 'phone') or nil
+end
+
+-- Whether the dispatchers rest and whether sending is paused, as every change of it answers.
+local function fleet_reply(changed)
+  local fleet = hash(K.fleet())
+  return reply('OK', {
+    changed = changed, stopped = fleet.stopped == '1', paused = fleet.paused == '1',
+    reason = fleet.pausedReason, since = tonumber(fleet.pausedAt or nil),
+  })
+end
+
+-- Queue and pace belong to the phone, so an override stands at each of its sessions. Without an rpm it is removed.
+local function override_rpm(phone, rpm, source, now)
+  for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
+    if rpm then
+      call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)
+    else
+      call('DEL', K.session_rpm(id), K.session_rpm_source(id))
+    end
+  end
+  call('HSET', K.phone(phone), 'rpmChangedAt', now)
+end
+
+-- Ends one task that waits for a phone. Returns the byte it ended with, nil if it had ended before and only lay there.
+local function cancel_waiting(phone, task, now)
+  local job, index = split(task)
+  local byte = byte_of(task)
+  call('SREM', K.singles(phone), task)
+  call('HDEL', K.job_routes(job), index)
+  call('HDEL', K.message(task), 'waitReason', 'waitUntil', 'retryMember')
+  if byte == '' or not has('rspth', byte) then
+    retire(task)
+    return nil
+  end
+  end_canceled(task, now)
+  return byte_of(task)
+end

@@ -1,0 +1,45 @@
+"""The final text of a task: the job's text, filled in with its contact's variables at the last moment.
+
+For whoever gives a task on: the dispatcher when it posts one, the orchestrator when a worker claims one.
+"""
+
+import msgspec
+
+from paceline.domain.ids import parse_task_id
+from paceline.domain.jobs import Job
+from paceline.domain.text import render, variables
+from paceline.store.jobs import Jobs
+
+JOBS_KEPT = 256
+"""Jobs are immutable, so the few that are being sent are kept instead of read again for each message."""
+
+
+class Texts:
+    def __init__(self, jobs: Jobs) -> None:
+        self._store = jobs
+        self._jobs: dict[str, Job] = {}
+
+    async def final(self, task: str) -> str | None:
+        """None if the job is gone or cannot be read."""
+        parsed = parse_task_id(task)
+        if parsed is None:
+            return None
+        job_id, index = parsed
+        try:
+            job = await self._job(job_id)
+            if job is None or not variables(job.text):
+                return None if job is None else job.text
+            (contact,) = await self._store.contacts(job_id, index, 1)
+            return render(job.text, contact.vars)
+        except (msgspec.MsgspecError, LookupError, ValueError):
+            return None
+
+    async def _job(self, job_id: str) -> Job | None:
+        if job_id not in self._jobs:
+            job = await self._store.get(job_id)
+            if job is None:
+                return None
+            if len(self._jobs) >= JOBS_KEPT:
+                self._jobs.pop(next(iter(self._jobs)))
+            self._jobs[job_id] = job
+        return self._jobs[job_id]

@@ -1,0 +1,117 @@
+"""Posting webhooks: one after the other, in the order they were given, each until it is answered; pings in between.
+
+A coroutine of its own, because a call to an orchestrator that stands still takes ten seconds, and whoever takes in
+driver events must not wait for that.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from paceline.kits.clock import Clock
+from paceline.kits.rng import Rng
+from paceline.worker.book import ReceiptKind
+from paceline.worker.decisions import backoff_ms
+from paceline.worker.protocol import ProtocolError, ProtocolUnavailable, WorkerEvent, WorkerProtocol
+from paceline.worker.shift import Shift
+from paceline.worker.wake import Wake
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Three missed ones make a worker silent for the watchdog (LIVENESS_MS 60,000).
+PING_EVERY_MS = 15_000
+# Five days of receipts of the busiest phone; beyond that the oldest are dropped, and told again after a restart.
+_MAX_WAITING = 5_000
+# Whoever has something to post wakes the poster; this only says "for long".
+_IDLE_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class _Post:
+    event: WorkerEvent
+    receipt: tuple[str, ReceiptKind] | None = None
+
+
+class Poster:
+    """Webhooks to the orchestrator. `post` and `tell` only put something in the line; `run` works it off."""
+
+    def __init__(
+        self, shift: Shift, *, protocol: WorkerProtocol, clock: Clock, rng: Rng, wake: Wake, ping_every_ms: int
+    ) -> None:
+        self._shift = shift
+        self._protocol = protocol
+        self._clock = clock
+        self._rng = rng
+        self._wake = wake
+        self._ping_every_ms = ping_every_ms
+        self._waiting: deque[_Post] = deque(maxlen=_MAX_WAITING)
+        self._events = 0
+        self._failures = 0
+        self._retry_at_ms = 0
+        self._ping_at_ms = 0
+
+    def post(self, event: WorkerEvent, receipt: tuple[str, ReceiptKind] | None = None) -> None:
+        """Have this told. That a receipt was told is noted in the journal."""
+        self._waiting.append(_Post(event, receipt))
+        self._wake.notify()
+
+    def tell(self, name: str, data: Mapping[str, object], *, at_ms: int | None = None) -> None:
+        """Have an event of the session told."""
+        self.post(self._session_event(name, data, at_ms))
+
+    async def say(self, name: str, data: Mapping[str, object]) -> None:
+        """Post one event of the session now, once, whatever becomes of it."""
+        try:
+            await self._protocol.webhook(self._session_event(name, data, None))
+        except ProtocolError as error:
+            log.info("webhook not delivered", name=name, reason=str(error))
+
+    async def run(self) -> None:
+        while True:
+            now_ms = self._clock.now_ms()
+            if self._pings and self._ping_at_ms <= now_ms:
+                self._ping_at_ms = now_ms + self._ping_every_ms
+                await self.say("PING", {})
+            elif self._waiting and self._retry_at_ms <= now_ms:
+                await self._post_first()
+            else:
+                await self._wake.wait_ms(self._idle_ms(now_ms))
+
+    @property
+    def _pings(self) -> bool:
+        return self._ping_every_ms > 0 and self._shift.terms is not None
+
+    def _idle_ms(self, now_ms: int) -> int:
+        timers = [self._retry_at_ms if self._waiting else None, self._ping_at_ms if self._pings else None]
+        return min((at_ms - now_ms for at_ms in timers if at_ms is not None), default=_IDLE_MS)
+
+    async def _post_first(self) -> None:
+        post = self._waiting[0]
+        try:
+            await self._protocol.webhook(post.event)
+        except ProtocolUnavailable as error:
+            self._retry_at_ms = self._clock.now_ms() + backoff_ms(self._failures, self._rng)
+            self._failures += 1
+            log.warning("webhook not answered; posting it again", name=post.event.event, reason=str(error))
+            return
+        except ProtocolError as error:
+            log.error("webhook refused; it is not repeated", name=post.event.event, reason=str(error))
+        self._failures = 0
+        # A line that is full drops its head, perhaps this one, while it is on its way.
+        if self._waiting and self._waiting[0] is post:
+            self._waiting.popleft()
+        if post.receipt is not None:
+            await self._shift.journal.mark_receipt(*post.receipt)
+
+    def _session_event(self, name: str, data: Mapping[str, object], at_ms: int | None) -> WorkerEvent:
+        self._events += 1
+        return WorkerEvent(
+            session_id=self._shift.session_id,
+            event=name,
+            # With the epoch a late word of an old instance can be told from one of the present.
+            data={**data, "epoch": self._shift.terms.epoch if self._shift.terms else 0},
+            timestamp=self._clock.now_ms() if at_ms is None else at_ms,
+            event_id=f"{self._shift.instance_id}:{self._events}",
+        )

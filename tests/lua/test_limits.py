@@ -1,0 +1,359 @@
+"""Limits beyond pace and hours on a real Redis: restrictions, the breaker, GLOBAL_RPM, a person's patience, pause,
+stop."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from paceline.domain.reasons import Reason
+from paceline.policy.dispatch import Idle
+from paceline.store import keys
+from paceline.store.scripts import ScriptConfig
+from paceline.store.store import Store
+
+from .servers import LiveServer
+from .stage import DAY, HOUR, PHONE, SESSION, T0, DirectLink, Stage, recipient, value_of
+
+OTHER, SECOND = "972500000002", "s2"
+MINUTE = 60_000
+
+
+def incidents(stage: Stage, kind: str) -> list[dict[str, Any]]:
+    found = [msgspec.json.decode(line) for line in stage.redis.lrange(keys.incidents(), 0, -1)]
+    return [incident for incident in found if incident["kind"] == kind]
+
+
+def limited(server: LiveServer, **limits: int) -> Stage:
+    """A stage whose scripts know a limit that is off by default."""
+    stage = Stage(server.client)
+    stage.store = Store(DirectLink(server.client), ScriptConfig(**limits))
+    return stage
+
+
+def hand_off(stage: Stage, session: str = SESSION) -> str:
+    """Hands over the next task of the one number that has any."""
+    (facts,) = [facts for facts in stage.look() if facts.heads]
+    assert stage.apply(facts, stage.to_send(facts.heads[0], session)) == "OK"
+    return facts.heads[0].task
+
+
+def send_one(stage: Stage, session: str = SESSION) -> str:
+    """Hands over, claims and sends what is due on that session's phone."""
+    stage.hello(session=session)
+    task = hand_off(stage, session)
+    assert stage.claim(task, session=session).code == "OK"
+    stage.sent(task)
+    return task
+
+
+class TestRestriction:
+    def test_a_463_locks_the_number_and_says_so(self, stage: Stage) -> None:
+        """The message is given up, the number starts no new chats for the guessed time, and an incident tells."""
+        _, task, _ = stage.claimed()
+        stage.fail(task, code="RESTRICTED_463", lockedUntil=T0 + HOUR)
+        known = stage.redis.hgetall(keys.phone(PHONE))
+        assert (known["restriction"], known["restrictedUntil"]) == ("TIME_LOCKED", str(T0 + HOUR))
+        assert [i["phone"] for i in incidents(stage, "PHONE_RESTRICTED")] == [PHONE]
+        assert stage.redis.zscore(keys.restricted_phones(), PHONE) == T0
+
+    def test_a_guess_does_not_change_what_is_stated(self, stage: Stage) -> None:
+        """While a restriction lasts, another 463 neither prolongs it nor writes a second incident."""
+        _, task, _ = stage.claimed()
+        stage.redis.hset(keys.phone(PHONE), mapping={"restriction": "CAPPED", "restrictedUntil": T0 + 5})
+        stage.fail(task, code="463", lockedUntil=T0 + HOUR)
+        assert stage.redis.hget(keys.phone(PHONE), "restriction") == "CAPPED"
+        assert incidents(stage, "PHONE_RESTRICTED") == []
+
+    def test_facts_tell_new_chats_from_known_ones(self, stage: Stage) -> None:
+        """Whoever was written to before is known to that number; others are not."""
+        stage.connect()
+        stage.routed(1)
+        send_one(stage)
+        stage.now += MINUTE
+        stage.routed(2)
+        (facts,) = stage.look()
+        assert [(head.to, head.is_known) for head in facts.heads] == [(recipient(0), True), (recipient(1), False)]
+
+    @pytest.mark.parametrize(
+        ("until", "known", "code"),
+        [
+            pytest.param(T0 + 1, False, "RESTRICTED", id="a new chat"),
+            pytest.param(T0 + 1, True, "OK", id="a known chat"),
+            pytest.param(T0, False, "OK", id="its time has come"),
+        ],
+    )
+    def test_the_claim_looks_again(self, stage: Stage, until: int, known: bool, code: str) -> None:
+        """A restriction that came after the look at the gate still stops a new chat, and nothing else."""
+        stage.connect()
+        stage.routed(1)
+        stage.hello()
+        task = stage.hand_off()
+        if known:
+            stage.redis.zadd(keys.chats(PHONE), {recipient(0): T0})
+        stage.redis.hset(keys.phone(PHONE), mapping={"restriction": "TIME_LOCKED", "restrictedUntil": until})
+        assert stage.claim(task).code == code
+
+    def test_a_look_under_way_is_void(self, stage: Stage) -> None:
+        """A restriction between the look and the hand-over: the decision does not know of it, so it is refused."""
+        _, task, _ = stage.claimed()
+        stage.settle(task, "unknown", from_="c", reason="LEASE_ENDED")
+        stage.routed(1, first=50)
+        (facts,) = stage.look()
+        stage.fail(task, code="463", lockedUntil=T0 + HOUR)
+        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "STALE"
+
+    def test_only_the_newest_chats_are_remembered(self, stage: Stage) -> None:
+        """The list of people a number knows is bounded; who was not talked to for longest is forgotten."""
+        stage.connect()
+        stage.routed(1)
+        stage.redis.zadd(keys.chats(PHONE), {f"9{number:011d}": number for number in range(20_000)})
+        send_one(stage)
+        assert stage.redis.zcard(keys.chats(PHONE)) == 20_000
+        assert stage.redis.zscore(keys.chats(PHONE), recipient(0)) == T0
+        assert stage.redis.zscore(keys.chats(PHONE), f"9{0:011d}") is None
+
+
+class TestBreaker:
+    def restrict(self, stage: Stage, number: int) -> None:
+        stage.connect(f"s{number}", f"97250000000{number}")
+        stage.event(f"s{number}", connection="FAILED", quarantine="BANNED_403")
+
+    def test_three_within_an_hour_stop_everything(self, stage: Stage) -> None:
+        """The third number restricted within an hour pauses the fleet, once, and names them."""
+        for number in (1, 2):
+            self.restrict(stage, number)
+            stage.now += HOUR // 2
+        assert stage.redis.hget(keys.fleet(), "paused") is None
+        self.restrict(stage, 3)
+        assert stage.redis.hmget(keys.fleet(), "paused", "pausedReason") == ["1", "BREAKER"]
+        self.restrict(stage, 4)
+        (tripped,) = incidents(stage, "FLEET_BREAKER")
+        assert tripped["phones"] == ["972500000001", "972500000002", "972500000003"]
+
+    def test_three_over_a_longer_time_do_not(self, stage: Stage) -> None:
+        """The first has fallen out of the hour by the time the third comes."""
+        for number in (1, 2, 3):
+            self.restrict(stage, number)
+            stage.now += HOUR // 2 + 1
+        assert stage.redis.hget(keys.fleet(), "paused") is None
+
+    def test_one_number_again_and_again_is_one(self, stage: Stage) -> None:
+        """A banned number that says so a second time is not a second number."""
+        for _ in range(4):
+            self.restrict(stage, 1)
+            stage.now += 1
+        assert stage.redis.zcard(keys.restricted_phones()) == 1
+        assert stage.redis.hget(keys.fleet(), "paused") is None
+
+
+class TestGlobalRpm:
+    def fleet(self, server: LiveServer) -> Stage:
+        stage = limited(server, global_rpm=1)
+        for session, phone, first in ((SESSION, PHONE, 0), (SECOND, OTHER, 10)):
+            stage.connect(session, phone)
+            stage.routed(2, phone=phone, first=first)
+            stage.hello(session=session)
+        return stage
+
+    def try_both(self, stage: Stage) -> dict[str, str]:
+        sessions = {PHONE: SESSION, OTHER: SECOND}
+        return {
+            facts.phone: stage.apply(facts, stage.to_send(facts.heads[0], sessions[facts.phone]))
+            for facts in stage.look()
+            if facts.heads
+        }
+
+    def test_one_at_a_time_whoever_it_is(self, server: LiveServer) -> None:
+        """Two numbers that are due in the same look: the first takes the fleet's slot, the other is told to wait."""
+        stage = self.fleet(server)
+        assert sorted(self.try_both(stage).values()) == ["GLOBAL", "OK"]
+
+    def test_unsettled_counts_until_it_is_settled_and_then_a_minute(self, server: LiveServer) -> None:
+        """As long as nobody knows when it went out it blocks; afterwards for a minute from when we heard of it."""
+        stage = self.fleet(server)
+        first = next(phone for phone, code in self.try_both(stage).items() if code == "OK")
+        task, session = stage.pacer(first)["unsettled"], {PHONE: SESSION, OTHER: SECOND}[first]
+        stage.claim(task, session=session)
+        stage.now += 5 * MINUTE
+        assert set(self.try_both(stage).values()) == {"GLOBAL"}
+        stage.sent(task)
+        stage.now += MINUTE
+        assert set(self.try_both(stage).values()) == {"GLOBAL"}
+        stage.now += 1_001
+        assert "OK" in self.try_both(stage).values()
+
+    def test_what_did_not_go_out_frees_its_place(self, server: LiveServer) -> None:
+        """A hand-over that nobody claimed gives the fleet's slot back at once."""
+        stage = self.fleet(server)
+        first = next(phone for phone, code in self.try_both(stage).items() if code == "OK")
+        stage.settle(stage.pacer(first)["unsettled"], "returned", from_="h", unitBack=True, reason="NOT_CLAIMED")
+        assert stage.redis.zcard(keys.fleet_sends()) == 0
+
+    def test_the_facts_say_when(self, server: LiveServer) -> None:
+        """The policy reads the time from which the fleet may send again."""
+        stage = self.fleet(server)
+        self.try_both(stage)
+        stage.now += 10_000
+        assert {facts.global_free_at for facts in stage.look()} == {stage.now + 1_000}
+
+
+class TestFrequency:
+    def crowd(self, server: LiveServer) -> Stage:
+        stage = limited(server, frequency_cap=1, frequency_window=HOUR)
+        for session, phone in ((SESSION, PHONE), (SECOND, OTHER)):
+            stage.connect(session, phone)
+            stage.hello(session=session)
+        return stage
+
+    def test_two_numbers_cannot_both_write_to_one_person(self, server: LiveServer) -> None:
+        """Both looked before either handed over; the second hand-over is refused."""
+        stage = self.crowd(server)
+        stage.send(recipient(0), PHONE)
+        stage.send(recipient(0), OTHER)
+        one, other = stage.look()
+        sessions = {PHONE: SESSION, OTHER: SECOND}
+        assert stage.apply(one, stage.to_send(one.heads[0], sessions[one.phone])) == "OK"
+        assert stage.apply(other, stage.to_send(other.heads[0], sessions[other.phone])) == "FREQUENCY"
+
+    def test_the_facts_say_until_when(self, server: LiveServer) -> None:
+        """From the confirmed send on, for the setting's time; a message does not stand in its own way."""
+        stage = self.crowd(server)
+        stage.routed(1)
+        send_one(stage)
+        sent_at = stage.now
+        stage.now += MINUTE
+        stage.routed(2)
+        (facts,) = [facts for facts in stage.look() if facts.heads]
+        assert [head.frequency_free_at for head in facts.heads] == [sent_at + HOUR, 0]
+        stage.apply(facts, Idle())
+        stage.now = sent_at + HOUR
+        assert {head.frequency_free_at for facts in stage.look() for head in facts.heads} == {0}
+
+    def test_what_did_not_go_out_does_not_count(self, server: LiveServer) -> None:
+        """A refused send, a withdrawn or canceled hand-over takes nothing from the person's share."""
+        stage = self.crowd(server)
+        stage.routed(1)
+        task = hand_off(stage)
+        assert stage.redis.zscore(keys.recipient_sends(recipient(0)), task) == stage.now
+        stage.settle(task, "returned", from_="h", unitBack=True, reason="NOT_CLAIMED")
+        assert stage.redis.exists(keys.recipient_sends(recipient(0))) == 0
+
+    def test_what_may_have_gone_out_counts(self, server: LiveServer) -> None:
+        """Unknown is not "no"."""
+        stage = self.crowd(server)
+        stage.routed(1)
+        task = hand_off(stage)
+        stage.claim(task)
+        stage.now += MINUTE
+        stage.settle(task, "unknown", from_="c", reason="LEASE_ENDED")
+        assert stage.redis.zscore(keys.recipient_sends(recipient(0)), task) == stage.now
+
+
+class TestPausedAndStopped:
+    def test_a_paused_job_is_refused_at_every_gate(self, stage: Stage) -> None:
+        """Between look and hand-over, and between hand-over and claim."""
+        stage.connect()
+        stage.hello()
+        job = stage.routed(2)
+        (facts,) = stage.look()
+        stage.redis.hset(keys.job_run(job.job_id), "state", "PAUSED")
+        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "JOB_PAUSED"
+        (facts,) = stage.look()
+        assert [head.job_paused for head in facts.heads] == [True, True]
+        stage.redis.hset(keys.job_run(job.job_id), "state", "ROUTED")
+        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "OK"
+        stage.redis.hset(keys.job_run(job.job_id), "state", "PAUSED")
+        assert stage.open().task.job_paused
+        assert stage.claim(facts.heads[0].task).code == "PAUSED"
+
+    def test_a_paused_job_gets_no_turn(self, stage: Stage) -> None:
+        """Neither when it comes new from the gateway nor while a router holds its turn."""
+        job = stage.accept(3)
+        stage.redis.hset(keys.job_run(job.job_id), "state", "PAUSED")
+        assert stage.turn().code == "NONE"
+        other = stage.accept(3, first=10)
+        assert stage.turn().job == other.job_id
+        stage.redis.hset(keys.job_run(other.job_id), "state", "PAUSED")
+        assert stage.route(other).code == "CLOSED"
+
+    def test_stopped_dispatchers_do_nothing(self, stage: Stage) -> None:
+        """No turn, no look, no release, and a decision made before is refused; started again all goes on."""
+        stage.connect()
+        stage.routed(2)
+        (facts,) = stage.look()
+        stage.accept(1, first=20)
+        stage.send(recipient(40), send_at=T0 + 1)
+        stage.redis.hset(keys.fleet(), "stopped", 1)
+        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "STOPPED"
+        stage.now += MINUTE
+        assert (stage.turn().code, stage.look(), stage.release().released) == ("NONE", [], 0)
+        stage.redis.hdel(keys.fleet(), "stopped")
+        assert stage.turn().code == "OK"
+        assert stage.release().released == 1
+        assert len(stage.look()) == 1
+
+    @pytest.mark.parametrize("field", ["quarantined", "cooldownUntil"])
+    def test_a_number_put_to_rest_after_the_gate_is_not_given_its_task(self, stage: Stage, field: str) -> None:
+        """The claim itself looks again at what happened to the number."""
+        stage.connect()
+        stage.routed(1)
+        stage.hello()
+        task = stage.hand_off()
+        stage.redis.hset(keys.phone(PHONE), field, 1 if field == "quarantined" else T0 + 1)
+        assert stage.claim(task).code == "PAUSED"
+
+
+class TestWhatIsCounted:
+    def test_sends_and_failures_of_the_last_minute(self, stage: Stage) -> None:
+        """Sent, handed over and failed are counted per session for a minute; a recipient's own fault is counted there
+        and not held against the number."""
+        stage.connect()
+        stage.hello()
+        stage.routed(3)
+        send_one(stage)
+        for code, own in (("SEND_FAILED", False), ("NOT_ON_WHATSAPP", True)):
+            stage.now += 10_000
+            task = stage.hand_off()
+            stage.claim(task)
+            stage.fail(task, code=code, recipientOnly=own)
+        counts = {name: stage.redis.zcard(keys.metric(SESSION, name)) for name in ("sent60s", "routed60s", "failed60s")}
+        assert counts == {"sent60s": 1, "routed60s": 3, "failed60s": 2}
+        look = value_of(stage.store.pacers.look(PHONE, now_ms=stage.now))
+        assert look is not None
+        assert look.facts.failures == (T0 + 10_000,)
+
+    def test_a_cooldown_writes_an_incident(self, stage: Stage) -> None:
+        """Whoever looks at the incidents sees which number rests, and until when."""
+        _, task, _ = stage.claimed()
+        stage.retry(task, code="RATE_LIMIT", cooldownUntil=T0 + HOUR)
+        (incident,) = incidents(stage, "PHONE_COOLDOWN")
+        assert (incident["phone"], incident["until"], incident["code"]) == (PHONE, T0 + HOUR, "RATE_LIMIT")
+
+    def test_delivery_time_is_summed(self, stage: Stage) -> None:
+        """From the confirmed send to the first receipt; read without delivered counts as both."""
+        _, task, _ = stage.claimed()
+        stage.sent(task)
+        stage.now += 4_000
+        stage.sent(task, "read")
+        stage.sent(task, "delivered")
+        names = ("sent", "delivered", "read", "deliveryMs")
+        assert [stage.redis.get(keys.session_stats(SESSION, DAY, name)) for name in names] == ["1", "1", "1", "4000"]
+
+    def test_a_look_changes_nothing(self, stage: Stage) -> None:
+        """`explain` may be asked as often as anybody likes."""
+        stage.connect()
+        stage.routed(3)
+        before = stage.dump()
+        seen = value_of(stage.store.pacers.look(PHONE, now_ms=stage.now))
+        assert seen is not None
+        assert [head.task for head in seen.facts.heads] == stage.queue()
+        assert (stage.dump(), value_of(stage.store.pacers.look("1", now_ms=stage.now))) == (before, None)
+
+
+def test_a_wait_for_the_fleet_is_visible(server: LiveServer) -> None:
+    """The number that was refused says why it waits."""
+    fleet = TestGlobalRpm()
+    stage = fleet.fleet(server)
+    waiting = next(phone for phone, code in fleet.try_both(stage).items() if code == "GLOBAL")
+    assert stage.redis.hget(keys.phone(waiting), "waitReason") == Reason.GLOBAL_LIMIT
