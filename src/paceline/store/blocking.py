@@ -1,44 +1,101 @@
-"""A link that blocks until Redis has answered. For the World, whose steps must end before the next one begins."""
+"""A link that blocks until Redis has answered. For the World, whose steps must end before the next one begins.
 
+It speaks the protocol itself, for two reasons. A run of the World is thousands of tiny calls over a local socket, one
+after the other, and the client library's pools, retries and observers would cost more than Redis does. And it hears the
+wake-ups on the same connection (RESP3 pushes): what a script publishes is here before its answer, in every run alike.
+"""
+
+import socket
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import hiredis
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from paceline.store.client import Command
+from paceline.store.keys import WAKE_CHANNEL
 from paceline.store.scripts import Script
+
+_READ_BYTES = 65_536
 
 
 class BlockingRedis:
-    def __init__(self, socket_path: str, database: int = 0) -> None:
-        self._redis = redis.Redis(
-            unix_socket_path=socket_path, db=database, decode_responses=True, retry=Retry(NoBackoff(), 0)
-        )
+    def __init__(self, socket_path: str) -> None:
+        self._path = socket_path
+        self._socket: socket.socket | None = None
+        self._reader = hiredis.Reader(encoding="utf-8", replyError=redis.ResponseError)
+        # How the client library shapes answers (INFO as a dictionary): the same here.
+        self._shapes: dict[str, Callable[[Any], Any]] = dict(redis.Redis(protocol=3).response_callbacks)
         self._loaded: set[str] = set()
+        self._wakes: list[str] = []
 
     def run(self, script: Script, argument: str) -> Any:
         if script.sha not in self._loaded:
-            self._redis.script_load(script.source)
+            self._call([("SCRIPT", "LOAD", script.source)])
             self._loaded.add(script.sha)
-        return self._redis.evalsha(script.sha, 0, argument)
+        return self._call([("EVALSHA", script.sha, 0, argument)])[0]
 
     def read(self, *commands: Command) -> list[Any]:
-        pipeline: Any = self._redis.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        found: list[Any] = pipeline.execute()
+        answers = self._call(commands)
+        for index, command in enumerate(commands):
+            shape = self._shapes.get(str(command[0]))
+            if shape is not None:
+                answers[index] = shape(answers[index])
+        return answers
+
+    def wakes(self) -> list[str]:
+        """What scripts have published since the last look."""
+        found, self._wakes = self._wakes, []
         return found
 
     def answers(self) -> bool:
         """Whether the server is there yet."""
         try:
-            return bool(self._redis.ping())
-        except redis.ConnectionError:
+            return self._call([("PING",)]) == ["PONG"]
+        except (OSError, redis.ResponseError):
+            self.close()
             return False
 
     def flush(self) -> None:
-        self._redis.flushdb()
+        self._call([("FLUSHDB",)])
 
     def close(self) -> None:
-        self._redis.close()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def _call(self, commands: Iterable[Command]) -> list[Any]:
+        """All of them in one go; nothing else speaks on this connection, so the answers come in order."""
+        link = self._socket or self._connect()
+        packed = [_packed(command) for command in commands]
+        link.sendall(b"".join(packed))
+        answers: list[Any] = []
+        while len(answers) < len(packed):
+            answer = self._next(link)
+            if isinstance(answer, hiredis.PushNotification):
+                self._wakes += answer[2:] if answer[0] == "message" else []
+            elif isinstance(answer, redis.ResponseError):
+                raise answer
+            else:
+                answers.append(answer)
+        return answers
+
+    def _next(self, link: socket.socket) -> Any:
+        while (answer := self._reader.gets()) is False:
+            received = link.recv(_READ_BYTES)
+            if not received:
+                raise ConnectionError("Redis closed the connection")
+            self._reader.feed(received)
+        return answer
+
+    def _connect(self) -> socket.socket:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(self._path)
+        self._call([("HELLO", 3)])
+        self._socket.sendall(_packed(("SUBSCRIBE", WAKE_CHANNEL)))
+        return self._socket
+
+
+def _packed(command: Command) -> bytes:
+    packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub says: one word only
+    return packed

@@ -5,6 +5,7 @@ None of them trusts a counter of ours: what went out is what the simulated Whats
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from paceline.domain.states import MESSAGE_STATE
 from paceline.policy import hours, pacing
 from paceline.policy.retry import RetrySettings
 from paceline.store.jobs import JobView, MessageView
+from paceline.store.store import Store
 from paceline.testing.scenario import JobPlan
 from paceline.testing.world import World
 from paceline.worker.drivers.ledger import LedgerLine
@@ -44,13 +46,12 @@ class Evidence:
         for line in self.lines:
             self.by_task[line.task_id].append(line)
             self.by_phone[phone_of[line.session_id]].append(line)
-        self.views: dict[str, JobView] = {id_: self._view(id_) for id_ in world.jobs}
-        self.messages: dict[str, MessageView] = {
-            f"{job_id}:{index}": self._message(f"{job_id}:{index}")
-            for job_id, view in self.views.items()
-            for index in range(view.job.total)
-        }
-        self.events: list[dict[str, Any]] = world.ask(lambda store: store.jobs.events(2_000))
+        views = world.ask(*[partial(_view, job_id) for job_id in world.jobs])
+        self.views: dict[str, JobView] = dict(zip(world.jobs, views, strict=True))
+        tasks = [f"{job_id}:{index}" for job_id, view in self.views.items() for index in range(view.job.total)]
+        messages = world.ask(*[partial(_message, task) for task in tasks])
+        self.messages: dict[str, MessageView] = dict(zip(tasks, messages, strict=True))
+        self.events: list[dict[str, Any]] = world.ask(lambda store: store.jobs.events(2_000))[0]
 
     def plan(self, task: str) -> JobPlan | None:
         parsed = parse_task_id(task)
@@ -63,13 +64,13 @@ class Evidence:
         known = self.messages[task].known.get("history", "")
         return [msgspec.json.decode(line) for line in known.splitlines()]
 
-    def _view(self, job_id: str) -> JobView:
-        view: JobView = self.world.ask(lambda store: store.jobs.view(job_id))
-        return view
 
-    def _message(self, task: str) -> MessageView:
-        view: MessageView = self.world.ask(lambda store: store.jobs.message(task))
-        return view
+async def _view(job_id: str, store: Store) -> JobView | None:
+    return await store.jobs.view(job_id)
+
+
+async def _message(task: str, store: Store) -> MessageView | None:
+    return await store.jobs.message(task)
 
 
 def check(world: World, ended: bool) -> list[Violation]:

@@ -33,20 +33,11 @@ from paceline.worker.protocol import (
 
 T = TypeVar("T")
 
-CLAIM_WAIT_MS = 300_000
+CLAIM_WAIT_MS = 3_600_000
 """A long poll in virtual time; longer than in production, so that idle nights cost few steps."""
 
-# Who is woken by a verb; production learns the same from the channel the scripts publish on.
-_WAKES = {
-    "accept_job": "jobs",
-    "register_session": "jobs",
-    "accept_send": "due",
-    "route_chunk": "due",
-    "settle_task": "due",
-    "release_due": "due",
-    "session_event": "due",
-    "claim_outbox": "sweep",
-}
+_SET_DEADLINES = ("hand_off", "claim_outbox")
+"""The sweeper is woken by nobody in production: it looks every second. Here it sleeps until a deadline is set."""
 
 
 class SimLink:
@@ -66,15 +57,10 @@ class SimLink:
 
     def _run(self, script: Script, argument: str) -> Any:
         answer = self._redis.run(script, argument)
-        if script.name == "hand_off":
-            final = msgspec.json.decode(argument)["final"]
-            if final["kind"] == "send":
-                self._sim.notify(f"outbox:{final['session']}")
-                self._sim.notify("sweep")
-        elif script.name in _WAKES and '"released":0' not in answer:
-            self._sim.notify(_WAKES[script.name])
-            if script.name in ("settle_task", "session_event"):
-                self._sim.notify("jobs")
+        for topic in self._redis.wakes():
+            self._sim.notify(topic)
+        if script.name in _SET_DEADLINES:
+            self._sim.notify("sweep")
         return answer
 
 
@@ -134,9 +120,11 @@ class SimProtocol:
         until_ms = self._sim.now_ms + CLAIM_WAIT_MS
         while True:
             claim = await self._ask(lambda: self._desk.claim(self._session, epoch, now_ms=self._sim.now_ms))
-            if claim.task is not None or claim.pending or self._sim.now_ms >= until_ms:
+            if claim.task is not None or claim.pending:
                 break
             await Pause(until_ms, f"outbox:{self._session}")
+            if self._sim.now_ms >= until_ms:
+                break
         raw = None if claim.task is None else msgspec.json.encode(claim.task).decode()
         task = None if raw is None else msgspec.json.decode(raw, type=ClaimedTask)
         return ClaimAnswer(now_ms=self._sim.now_ms, task=task, raw=raw, pending=_pending(claim.pending))

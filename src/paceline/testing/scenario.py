@@ -212,7 +212,9 @@ def _drills() -> list[Scenario]:
     noon = MIDNIGHTS_MS[0] + 12 * HOUR_MS
     early = noon - 2 * HOUR_MS
     busy = [_plain_job("many", early, 30)]
-    mixed = [_plain_job("low", early, 60), _plain_job("high", early + MINUTE_MS, 10, priority=3)]
+    # Something urgent again and again: at one moment there may be nothing in the queue that it could overtake.
+    urgent = [_plain_job(f"high-{after}", early + after * 1_000, 4, priority=3) for after in (25, 60, 75, 120)]
+    mixed = [_plain_job("low", early, 60), *urgent]
     drills = [_drill(1, FAST, busy, start_ms=early), _drill(2, BURSTY, mixed, start_ms=early)]
     for number in range(3, 9):
         start = noon - MINUTE_MS

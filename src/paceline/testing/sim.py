@@ -7,6 +7,7 @@ reply of what it just did.
 
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from random import Random
 from typing import Any
 
@@ -16,18 +17,20 @@ from paceline.domain.errors import Unavailable
 class Request:
     """What a coroutine waits for."""
 
+    __slots__ = ()
+
     def __await__(self) -> Generator["Request", Any, Any]:
         return (yield self)
 
 
-@dataclass
+@dataclass(slots=True)
 class Pause(Request):
     until_ms: int
     key: str = ""
     """Woken early by `Sim.notify(key)`."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Do(Request):
     """One call that changes or reads the shared state, made on behalf of `process`."""
 
@@ -35,7 +38,7 @@ class Do(Request):
     call: Callable[[], Any]
 
 
-@dataclass
+@dataclass(slots=True)
 class Point(Request):
     """Nothing but a chance for another to go first, or for `process` to fail."""
 
@@ -54,16 +57,19 @@ class Killed(BaseException):
         self.process = process
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
 class Thread:
     process: "Process"
     coroutine: Coroutine[Request, Any, Any]
     request: Request | None = None
     value: Any = None
     error: BaseException | None = None
+    alive: bool = True
+    sleep: int = 0
+    """Which of its sleeps it is in. An alarm that was set for an earlier one rings for nobody."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Process:
     """Something that crashes as a whole. `boot` gives its coroutines anew after each crash."""
 
@@ -98,14 +104,18 @@ class Sim:
         self.steps = 0
         self.injected = 0
         self._current: Thread | None = None
+        self._ready: list[Thread] = []
+        self._alarms: list[tuple[int, int, Thread | Process, int]] = []
+        """A heap of (when, how many were set before, who sleeps or is to boot, which of its sleeps)."""
+        self._alarms_set = 0
+        self._waiting: dict[str, dict[Thread, None]] = {}
+        """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
 
     # What coroutines use
 
     def notify(self, key: str) -> None:
-        for process in self.processes:
-            for thread in process.threads:
-                if isinstance(thread.request, Pause) and thread.request.key == key and key:
-                    thread.request.until_ms = self.now_ms
+        for thread in list(self._waiting.get(key, ())):
+            self._wake(thread)
 
     @property
     def current_process(self) -> Process | None:
@@ -123,37 +133,83 @@ class Sim:
 
     def add(self, process: Process) -> Process:
         self.processes.append(process)
+        self._set_alarm(process.boot_at_ms, process)
         return process
 
     def run(self, until: Callable[[], bool], *, deadline_ms: int, max_steps: int) -> bool:
         """Runs until the condition holds; False if the deadline or the step limit came first."""
+        ready, alarms = self._ready, self._alarms
         while self.now_ms < deadline_ms and self.steps < max_steps:
-            self._boot_due()
-            ready = self._ready()
-            if not ready:
-                if until():
-                    return True
-                self.now_ms = max(self.now_ms + 1, min(self._next_ms(), deadline_ms))
-                continue
-            self._step(self.rng.choice(ready))
+            while alarms and alarms[0][0] <= self.now_ms:
+                self._ring(*heappop(alarms)[2:])
+            if ready:
+                self._step(self._choose())
+            elif until():
+                return True
+            else:
+                next_ms = alarms[0][0] if alarms else deadline_ms
+                self.now_ms = max(self.now_ms + 1, min(next_ms, deadline_ms))
         return until()
 
+    def _choose(self) -> Thread:
+        """Any of those that are ready, each as likely."""
+        ready = self._ready
+        index = int(self.rng.random() * len(ready))
+        thread, ready[index] = ready[index], ready[-1]
+        ready.pop()
+        return thread
+
     def _step(self, thread: Thread) -> None:
+        if not thread.alive:
+            return
+        if thread.process.frozen_until_ms > self.now_ms:
+            self._set_alarm(thread.process.frozen_until_ms, thread)
+            return
         self.steps += 1
         # Nothing takes no time at all; two steps rarely fall into the same millisecond for long.
         self.now_ms += self.rng.random() < 0.3
         request, thread.request = thread.request, None
         self._current = thread
         try:
-            self._answer(thread, request)
-            if thread in thread.process.threads:
-                thread.request = self._resume(thread)
+            if request is not None and not isinstance(request, Pause):
+                self._answer(thread, request)
+            if thread.alive:
+                self._settle_down(thread, self._resume(thread))
         except Killed as killed:
             self._fail(killed.process)
         except StopIteration:
+            thread.alive = False
             thread.process.threads.remove(thread)
         finally:
             self._current = None
+
+    def _settle_down(self, thread: Thread, request: Request) -> None:
+        thread.request = request
+        if not isinstance(request, Pause) or request.until_ms <= self.now_ms:
+            self._ready.append(thread)
+            return
+        self._set_alarm(request.until_ms, thread)
+        if request.key:
+            self._waiting.setdefault(request.key, {})[thread] = None
+
+    def _set_alarm(self, at_ms: int, who: Thread | Process) -> None:
+        self._alarms_set += 1
+        heappush(self._alarms, (at_ms, self._alarms_set, who, who.sleep if isinstance(who, Thread) else 0))
+
+    def _ring(self, who: Thread | Process, sleep: int) -> None:
+        if isinstance(who, Thread):
+            if who.sleep == sleep:
+                self._wake(who)
+        elif not who.up and who.boot_at_ms <= self.now_ms:
+            who.up = True
+            who.threads = [Thread(who, coroutine) for coroutine in who.boot()]
+            self._ready += who.threads
+
+    def _wake(self, thread: Thread) -> None:
+        thread.sleep += 1
+        if isinstance(thread.request, Pause) and thread.request.key:
+            self._waiting[thread.request.key].pop(thread, None)
+        self._ready.append(thread)
 
     def _resume(self, thread: Thread) -> Request:
         if thread.error is not None:
@@ -162,10 +218,10 @@ class Sim:
         value, thread.value = thread.value, None
         return thread.coroutine.send(value)
 
-    def _answer(self, thread: Thread, request: Request | None) -> None:
+    def _answer(self, thread: Thread, request: Request) -> None:
         """Carries the request out, or lets something go wrong with it."""
         if not isinstance(request, Do | Point):
-            return
+            raise TypeError(f"nobody can wait for {request!r}")
         owner = request.process
         if not owner.up:
             thread.error = ProcessDied(f"{owner.name} is down")
@@ -196,9 +252,11 @@ class Sim:
         process.up = False
         process.boot_at_ms = self.now_ms + self.rng.randint(*self.faults.restart_ms)
         for thread in process.threads:
+            thread.alive = False
             if thread is not self._current:
                 thread.coroutine.close()
         process.threads.clear()
+        self._set_alarm(process.boot_at_ms, process)
 
     def chance(self, probability: float) -> bool:
         """Whether a fault of that likelihood strikes now."""
@@ -206,32 +264,6 @@ class Sim:
             return False
         self.injected += 1
         return True
-
-    def _boot_due(self) -> None:
-        for process in self.processes:
-            if not process.up and process.boot_at_ms <= self.now_ms:
-                process.up = True
-                process.threads = [Thread(process, coroutine) for coroutine in process.boot()]
-
-    def _ready(self) -> list[Thread]:
-        return [
-            thread
-            for process in self.processes
-            if process.up and process.frozen_until_ms <= self.now_ms
-            for thread in process.threads
-            if not isinstance(thread.request, Pause) or thread.request.until_ms <= self.now_ms
-        ]
-
-    def _next_ms(self) -> int:
-        times = [
-            max(thread.request.until_ms, process.frozen_until_ms)
-            for process in self.processes
-            for thread in process.threads
-            if isinstance(thread.request, Pause)
-        ]
-        times += [process.boot_at_ms for process in self.processes if not process.up]
-        times += [process.frozen_until_ms for process in self.processes if process.frozen_until_ms > self.now_ms]
-        return min(times, default=self.now_ms + 60_000)
 
 
 class VirtualClock:

@@ -2,13 +2,15 @@
 a client.
 
     world = World(scenario.draw(seed), redis)
-    world.run()
-    violations = checkers.check(world)
+    ended = world.run(Limits())
+    violations = checkers.check(world, ended)
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import partial
+from itertools import islice
 from random import Random
+from types import coroutine
 from typing import Any
 
 import msgspec
@@ -28,9 +30,11 @@ from paceline.orchestrator.settling import Settling
 from paceline.policy.facts import Rules
 from paceline.policy.retry import RetrySettings
 from paceline.policy.trust import DAY_MS
+from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
+from paceline.store.client import Command
 from paceline.store.guards import Suppression
-from paceline.store.scripts import ScriptConfig
+from paceline.store.scripts import Script, ScriptConfig
 from paceline.store.store import Store
 from paceline.testing.ports import SimLink, SimProtocol, SimWake
 from paceline.testing.scenario import JobPlan, PhonePlan, Scenario
@@ -43,14 +47,14 @@ from paceline.worker.drivers.whatsapp import WhatsApp
 from paceline.worker.journal import MemoryDisk, MemoryJournal
 from paceline.worker.protocol import TypingWindow
 
-POLL_MS = 600_000
-"""The longest idle sleep of a loop: what a lost wake-up would cost."""
+POLL_MS = 3_600_000
+"""The longest idle sleep of a loop. Far longer than in production: a wake-up that is lost shall hurt, and an idle night
+costs few steps."""
 LIVENESS_MS = 900_000
+PING_MS = 600_000
+"""Often enough for `LIVENESS_MS`."""
 UNKNOWN_GRACE_MS = 10_000
-QUIET_MS = 20 * DAY_MS
-"""However slow a policy is, everything has ended by then."""
 AFTERWARDS_MS = 600_000
-MAX_STEPS = 400_000
 LOOK_EVERY_STEPS = 50
 """Asking whether all has ended costs more than a step."""
 
@@ -59,6 +63,14 @@ _OWNER = {
     "claimed-not-answered": "orchestrator",
     "settled-not-answered": "orchestrator",
 }
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a run may take; what has not ended by then never will."""
+
+    steps: int = 400_000
+    virtual_ms: int = 20 * DAY_MS
+    """However slow a policy is, everything has ended by then."""
 
 
 class World:
@@ -81,18 +93,18 @@ class World:
         self._lives = 0
         self._client_done = False
         self._looked_at_step = 0
-        self._direct = Store(_Direct(redis))
+        self._direct = Store(_Asking())
         redis.flush()
         self._build()
 
-    def run(self, max_steps: int = MAX_STEPS) -> bool:
+    def run(self, limits: Limits) -> bool:
         """True when everything that was accepted has ended."""
         failpoint.set_hook(self._failpoint)
         try:
-            deadline_ms = self.scenario.start_ms + QUIET_MS
-            ended = self.sim.run(self._everything_ended, deadline_ms=deadline_ms, max_steps=max_steps)
+            deadline_ms = self.scenario.start_ms + limits.virtual_ms
+            ended = self.sim.run(self._everything_ended, deadline_ms=deadline_ms, max_steps=limits.steps)
             # Receipts come later, and what they prove corrects what was believed.
-            self.sim.run(lambda: False, deadline_ms=self.sim.now_ms + AFTERWARDS_MS, max_steps=max_steps)
+            self.sim.run(lambda: False, deadline_ms=self.sim.now_ms + AFTERWARDS_MS, max_steps=limits.steps)
             return ended
         finally:
             failpoint.set_hook(None)
@@ -101,14 +113,24 @@ class World:
         config = ScriptConfig(lead_ms=self.rules.lead_ms)
         return Store(SimLink(self.sim, process, self._redis), config, mutate=self._mutate)
 
-    def ask(self, question: Callable[[Store], Coroutine[Any, Any, Any]]) -> Any:
-        """A question to the store from outside the World; nothing can go wrong with it."""
-        coroutine = question(self._direct)
-        try:
-            coroutine.send(None)
-        except StopIteration as answer:
-            return answer.value
-        raise RuntimeError("a direct question must not wait")
+    def ask(self, *questions: Callable[[Store], Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Questions to the store from outside the World; nothing can go wrong with them. They are asked side by side,
+        so that what they read comes in a few large answers instead of many small ones."""
+        answers: list[Any] = [None] * len(questions)
+        asking: list[tuple[int, Coroutine[Any, Any, Any], list[Any] | None]]
+        asking = [(number, question(self._direct), None) for number, question in enumerate(questions)]
+        while asking:
+            wanted: list[tuple[int, Coroutine[Any, Any, Any], Sequence[Command]]] = []
+            for number, question, found in asking:
+                try:
+                    wanted.append((number, question, question.send(found)))
+                except StopIteration as answer:
+                    answers[number] = answer.value
+            found_all = iter(self._redis.read(*[command for _, _, commands in wanted for command in commands]))
+            asking = [
+                (number, question, list(islice(found_all, len(commands)))) for number, question, commands in wanted
+            ]
+        return answers
 
     # The processes
 
@@ -187,7 +209,7 @@ class World:
             clock=self.clock,
             rng=rng,
             wake=SimWake(self.sim, f"poster:{session}:{self._lives}"),
-            ping_every_ms=0,
+            ping_every_ms=PING_MS,
         )  # fmt: skip
 
         async def main() -> None:
@@ -296,11 +318,8 @@ class World:
         if not self._client_done or self.sim.steps - self._looked_at_step < LOOK_EVERY_STEPS:
             return False
         self._looked_at_step = self.sim.steps
-        for job_id in self.jobs:
-            view = self.ask(lambda store: store.jobs.view(job_id))  # noqa: B023 - asked at once
-            if view.run["state"] not in CLOSED_JOB_STATES or "closedAt" not in view.run:
-                return False
-        return True
+        runs = self._redis.read(*[("HMGET", keys.job_run(job_id), "state", "closedAt") for job_id in self.jobs])
+        return all(state in CLOSED_JOB_STATES and closed_at for state, closed_at in runs)
 
     def _failpoint(self, name: str) -> None:
         current = self.sim.current_process
@@ -310,14 +329,16 @@ class World:
             self.sim.failpoint(name, process)
 
 
-class _Direct:
-    """A link that answers at once."""
+class _Asking:
+    """A link that only hands its questions up, to whoever drives the coroutine."""
 
-    def __init__(self, redis: BlockingRedis) -> None:
-        self._redis = redis
+    async def run(self, script: Script, argument: str) -> Any:
+        raise RuntimeError("who asks from outside changes nothing")
 
-    async def run(self, script: Any, argument: str) -> Any:
-        return self._redis.run(script, argument)
+    async def read(self, *commands: Command) -> list[Any]:
+        return await _handed_up(commands)
 
-    async def read(self, *commands: Any) -> list[Any]:
-        return self._redis.read(*commands)
+
+@coroutine
+def _handed_up(commands: Sequence[Command]) -> Generator[Sequence[Command], list[Any], list[Any]]:
+    return (yield commands)
