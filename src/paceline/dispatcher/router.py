@@ -13,7 +13,7 @@ from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte
 from paceline.kits.failpoint import failpoint
 from paceline.policy.facts import Rules
-from paceline.policy.routing import Fleet, NotNow, PhoneLoad, Sticky, phone_load
+from paceline.policy.routing import AT_REST_MS, Fleet, NotNow, PhoneLoad, Sticky, phone_load
 from paceline.store.jobs import TaskRoute, Turn
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -93,8 +93,10 @@ class Router:
             else:
                 decision = fleet.route(sticky, named=job.phone, known=known, now_ms=now_ms)
                 if isinstance(decision, NotNow):
-                    is_full = decision.reason is Reason.WAITING_FOR_ROOM
-                    pause_ms = fleet.room_in_ms(job.phone) if is_full else NO_SESSIONS_MS
+                    pause_ms = {
+                        Reason.WAITING_FOR_ROOM: fleet.room_in_ms(job.phone),
+                        Reason.NO_SESSIONS_AVAILABLE: NO_SESSIONS_MS,
+                    }.get(decision.reason, AT_REST_MS)
                     return tasks, (decision.reason, min(now_ms + pause_ms, job.expires_at(index)))
                 tasks.append(_routed(job, index, contact, decision.phone, sticky))
                 self._routed_since[decision.phone] += 1

@@ -13,6 +13,7 @@ import msgspec
 
 from paceline.domain.jobs import Strategy
 from paceline.domain.reasons import Reason
+from paceline.policy import hours
 from paceline.policy.facts import PhoneFacts, Rules, is_available, sender
 from paceline.policy.pacing import effective_rpm
 
@@ -28,6 +29,9 @@ PARKED_AHEAD = 5
 """How many times the usual filling may be parked on one number."""
 LOOK_AGAIN_MS = (500, 60_000)
 """A job that found no room looks again when a queue should be half empty, within these bounds."""
+AT_REST_MS = 600_000
+"""The same while nothing can make room: closed, the day used up, restricted. A number that connects wakes such jobs
+at once."""
 
 
 class PhoneLoad(msgspec.Struct):
@@ -38,6 +42,8 @@ class PhoneLoad(msgspec.Struct):
     load: int
     room: int
     rpm: float = 60.0
+    rests_ms: int = 0
+    """How long it is still closed; until then its queue does not move."""
     spent: bool = False
     """What waits here uses up its day; only tomorrow makes room."""
     failures: int = 0
@@ -55,7 +61,9 @@ class PhoneLoad(msgspec.Struct):
         """When half of what waits here will have gone out: early enough that the queue never runs dry."""
         low, high = LOOK_AGAIN_MS
         if self.spent:
-            return high
+            return AT_REST_MS
+        if self.rests_ms:
+            return max(low, min(AT_REST_MS, self.rests_ms))
         return min(high, max(low, int(self.load / 2 * 60_000 / self.rpm)))
 
 
@@ -75,6 +83,7 @@ def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ah
         load=waiting,
         room=min(rooms),
         rpm=effective_rpm(who.pace),
+        rests_ms=(hours.next_open(who.windows, now_ms) or now_ms + AT_REST_MS) - now_ms,
         spent=who.left_today is not None and who.left_today <= queued,
         failures=sum(at > now_ms - HEALTH_MS for at in facts.failures),
         restriction=_restriction(facts, now_ms),

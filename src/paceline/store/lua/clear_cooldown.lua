@@ -8,4 +8,5 @@ if cooldown <= a.now then return reply('OK', {phone = phone, changed = false}) e
 call('HDEL', K.phone(phone), 'cooldownUntil')
 incident('COOLDOWN_CLEARED', a.now, {phone = phone, sessionId = a.session, by = a.by, ['until'] = cooldown})
 rescan(phone, a.now)
+jobs_look_again(a.now)
 return reply('OK', {phone = phone, changed = true})

@@ -16,5 +16,6 @@ if changed then
   call('HDEL', K.phone(phone), 'waitReason', 'waitUntil')
   incident('QUEUE_REQUEUED', a.now, {phone = phone, sessionId = a.session, by = a.by, waiting = waiting})
   rescan(phone, a.now)
+  jobs_look_again(a.now)
 end
 return reply('OK', {phone = phone, changed = changed, waiting = waiting})

@@ -18,12 +18,7 @@ if a.connection and a.at >= tonumber(call('HGET', key, 'connectionAt') or '0') t
     -- A look that saw it offline would put the phone to sleep; it has to look again.
     call('HINCRBY', K.pacer(phone), 'version', 1)
     make_due(phone, a.now)
-    -- Jobs that found no number look again at once.
-    for _, job in ipairs(call('ZRANGE', K.jobs_retry(), 0, 99)) do call('ZADD', K.jobs_retry(), a.now, job) end
-    for _, job in ipairs(call('ZRANGEBYSCORE', K.jobs_active(), '(' .. a.now, '+inf', 'LIMIT', 0, 100)) do
-      if call('HGET', K.job_run(job), 'waitReason') == 'WAITING_FOR_ROOM' then call('ZADD', K.jobs_active(), a.now, job) end
-    end
-    wake('jobs')
+    jobs_look_again(a.now)
   end
 end
 if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then

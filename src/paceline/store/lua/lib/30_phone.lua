@@ -30,7 +30,7 @@ end
 local function note_expiry(phone, at)
   local known = tonumber(call('HGET', K.pacer(phone), 'minExpiry') or nil)
   if not known or at < known then call('HSET', K.pacer(phone), 'minExpiry', at) end
-  call('ZADD', K.due(), 'XX', 'LT', at, phone)
+  if call('ZADD', K.due(), 'XX', 'LT', 'CH', at, phone) == 1 then wake('due') end
 end
 
 -- At the tail: a task that comes for the first time. The number keeps first come, first served through parking.
@@ -131,7 +131,9 @@ local function phone_facts(phone)
     starts[#starts + 1], sends[#sends + 1] = tonumber(from), tonumber(at)
   end
   for at in string.gmatch(pace.failures or '', '%d+') do failures[#failures + 1] = tonumber(at) end
-  for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
+  local ids = call('SMEMBERS', K.phone_sessions(phone))
+  table.sort(ids)
+  for _, id in ipairs(ids) do
     local known = call('HMGET', K.session(id), 'connection', 'lastSeen')
     sessions[#sessions + 1] = {id = id, connection = known[1] or 'STOPPED', lastSeenMs = tonumber(known[2] or '0')}
     local rpm = tonumber(call('GET', K.session_rpm(id)) or nil)

@@ -6,6 +6,16 @@ local function rescan(phone, now)
   make_due(phone, now)
 end
 
+-- A number came (back) into play: jobs that found none, or no room, look again at once.
+local function jobs_look_again(now)
+  for _, job in ipairs(call('ZRANGE', K.jobs_retry(), 0, 99)) do call('ZADD', K.jobs_retry(), now, job) end
+  for _, job in ipairs(call('ZRANGEBYSCORE', K.jobs_active(), '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 100)) do
+    if call('HGET', K.job_run(job), 'waitReason') == 'WAITING_FOR_ROOM' then call('ZADD', K.jobs_active(), now, job) end
+  end
+  call('DEL', K.jobs_room())
+  wake('jobs')
+end
+
 -- One event of the last minute of a session, for SmartGuard's sake and for those who watch.
 local function count_minute(session, name, member, now)
   local key = K.metric(session, name)
@@ -57,7 +67,7 @@ local function restrict(phone, session, kind, until_ms, now, is_guess)
   call('HSET', key, 'restriction', kind, 'restrictedUntil', until_ms)
   rescan(phone, now)
   if was and known == kind then return end
-  incident('PHONE_RESTRICTED', now, {phone = phone, sessionId = session, kind = kind, ['until'] = until_ms})
+  incident('PHONE_RESTRICTED', now, {phone = phone, sessionId = session, restriction = kind, ['until'] = until_ms})
   if not was then count_restricted(phone, now) end
 end
 
@@ -69,6 +79,7 @@ local function lift(phone, now)
     if reason == 'TIME_LOCKED' or reason == 'CAPPED' then call('ZADD', K.parked(phone), now, entry) end
   end
   rescan(phone, now)
+  jobs_look_again(now)
 end
 
 local function job_is_paused(job) return call('HGET', K.job_run(job), 'state') == 'PAUSED' end
