@@ -2,9 +2,12 @@
 
 `lua/<verb>.lua` is one verb; `lua/lib/*.lua` are steps that several verbs share, in the order of their numbers. The
 generated head is what keeps one source of truth: key names come from `keys`, allowed moves from `domain.states`.
+A verb carries only the steps and keys it uses: Redis makes every function of a script anew at each call, and making
+them all costs more than most verbs do.
 """
 
 import hashlib
+import re
 from functools import lru_cache
 from importlib.resources import files
 
@@ -57,11 +60,11 @@ def _load(config: ScriptConfig, changes: tuple[tuple[str, tuple[str, str]], ...]
         for path in sorted((root / "lib").iterdir(), key=lambda path: path.name)
         if path.name.endswith(".lua")
     )
-    head = _generated(config) + library
+    steps = _steps(_generated(config) + library)
     verbs = {}
     for path in sorted(root.iterdir(), key=lambda path: path.name):
         if path.name.endswith(".lua"):
-            source = head + "\n" + _read(path.name, path.read_text(), mutate)
+            source = _with_what_it_uses(_read(path.name, path.read_text(), mutate), steps)
             name = path.name.removesuffix(".lua")
             verbs[name] = Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
     return verbs
@@ -76,8 +79,37 @@ def _read(name: str, text: str, mutate: dict[str, tuple[str, str]]) -> str:
     return text.replace(old, new)
 
 
+_STEP = re.compile(r"^local (?:function )?([\w, ]+)", re.MULTILINE)
+_WORD = re.compile(r"\w+")
+_COMMENT = re.compile(r"--.*")
+_KEY = re.compile(r"\bK\.(\w+)")
+
+
+def _steps(library: str) -> list[tuple[set[str], str]]:
+    """The library cut at its definitions: the names each defines, and its text."""
+    cuts = [*_STEP.finditer(library)]
+    ends = [cut.start() for cut in cuts[1:]] + [len(library)]
+    return [(set(_WORD.findall(cut[1])), library[cut.start() : end]) for cut, end in zip(cuts, ends, strict=True)]
+
+
+def _with_what_it_uses(verb: str, steps: list[tuple[set[str], str]]) -> str:
+    """The verb behind the steps it needs, directly or through others. A step uses only what stands before it."""
+    wanted, kept = {"a", *_words(verb)}, [verb]
+    for names, text in reversed(steps):
+        if names & wanted:
+            kept.append(text)
+            wanted.update(_words(text))
+    body = "".join(reversed(kept))
+    used = sorted(set(_KEY.findall(body)))
+    builders = ",\n".join(f"  {name} = {_builder(keys.ALL[name])}" for name in used)
+    return f"local K = {{\n{builders}\n}}\n{body}"
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(_COMMENT.sub("", text)))
+
+
 def _generated(config: ScriptConfig) -> str:
-    builders = ",\n".join(f"  {name} = {_builder(key)}" for name, key in keys.ALL.items())
     moves = ", ".join(f"{state} = '{moves}'" for state, moves in states.NEXT.items())
     shared = {
         **msgspec.to_builtins(config),
@@ -91,7 +123,7 @@ def _generated(config: ScriptConfig) -> str:
     }
     constants = ", ".join(f"{name} = {value}" for name, value in shared.items())
     return (
-        f"local K = {{\n{builders}\n}}\nlocal NEXT = {{{moves}}}\n"
+        f"local NEXT = {{{moves}}}\n"
         f"local WENT_OUT, TERMINAL = '{states.WENT_OUT}', '{states.TERMINAL}'\n"
         f"local C = {{wake_channel = '{keys.WAKE_CHANNEL}', {constants}}}\n"
     )
