@@ -164,7 +164,7 @@ async def test_what_people_write_is_not_kept_in_the_history_of_the_session(platf
                 "data.until",
                 id=f"until {until}",
             )
-            for until in (None, True, 0, -1, 1.5, "soon", str(NOON), [NOON], NOON + 366 * DAY_MS + 1, 10**30)
+            for until in (None, True, 0, -1, 1.5, "soon", NOON // 1_000, str(NOON), [NOON], NOON + 366 * DAY_MS + 1, 10**30)
         ],
     ],
 )
@@ -267,7 +267,7 @@ async def test_a_stated_limit_stands_once_however_often_it_is_told(platform: Pla
 
 @pytest.mark.parametrize(
     "word_of_its_end",
-    [locked(None, "NONE"), locked(NOON + 1_000), locked(1)],
+    [locked(None, "NONE"), locked(NOON + 1_000), locked(NOON - DAY_MS)],
     ids=["NONE", "an end that is reached", "an end long past"],
 )
 async def test_a_limit_that_is_over_is_lifted(platform: Platform, word_of_its_end: dict[str, Any]) -> None:
@@ -387,3 +387,38 @@ async def test_somebody_who_wrote_is_served_by_a_number_that_may_start_no_chats(
     await platform.post_job(contacts=[FRIEND])
     await platform.dispatch()
     assert (await platform.claim())["task"]["to"] == FRIEND
+
+
+@pytest.mark.parametrize("not_sent", [None, False, True])
+async def test_a_463_is_a_refusal_however_it_is_told(platform: Platform, not_sent: bool | None) -> None:
+    """Found in review: without `notSent` it was taken for an unknown outcome and tried again."""
+    claim = await platform.claimed()
+    data = failure(claim, error={"code": "463", "message": "restricted"}, notSent=not_sent)
+    assert (await platform.webhook("MESSAGE_FAILED", data)).status_code == 200
+    view = await platform.message(claim["task"]["taskId"])
+    assert (view["state"], view["lastError"]["code"]) == ("failed", "463")
+    assert (await session(platform))["restriction"] == "TIME_LOCKED"
+
+
+async def test_a_rate_limit_in_a_nack_without_notsent_still_rests_the_number(platform: Platform) -> None:
+    """The code itself says that the server did not take it."""
+    claim = await platform.claimed()
+    await platform.outbox("nack", {"raw": claim["raw"], "epoch": 1, "error": {"code": "RATE_LIMIT"}})
+    assert (await session(platform))["restriction"] == "COOLDOWN"
+
+
+@pytest.mark.parametrize("code", [[], {}, "x", None, "403", 403], ids=repr)
+async def test_any_disconnect_code_is_taken(platform: Platform, code: Any) -> None:
+    """Found in review: a list was a 500, and "403" as text was no ban."""
+    await platform.connect()
+    assert (await platform.webhook("DISCONNECTED", {"code": code})).status_code == 200
+    expected = "QUARANTINED" if code in ("403", 403) else "NONE"
+    assert (await session(platform))["restriction"] == expected
+
+
+@pytest.mark.parametrize("event", ["MESSAGE_SENT", "MESSAGE_FAILED", "MESSAGE_READ"])
+async def test_an_index_beyond_all_bounds_is_a_404(platform: Platform, event: str) -> None:
+    """Found in review: Redis' own error about the offset became a 500."""
+    await platform.connect()
+    data = {"messageId": "A:99999999999999999999", "whatsappId": "x", "error": {"code": "x"}, "token": 1, "epoch": 1}
+    refused(await platform.webhook(event, data), 404, "UNKNOWN_TASK")

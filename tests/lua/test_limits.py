@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from paceline.domain.reasons import Reason
-from paceline.policy.dispatch import Idle
+from paceline.policy.dispatch import Idle, Step, Wait
 from paceline.store import keys
+from paceline.store.jobs import TaskRoute
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
 
@@ -64,6 +65,59 @@ class TestRestriction:
         stage.fail(task, code="463", lockedUntil=T0 + HOUR)
         assert stage.redis.hget(keys.phone(PHONE), "restriction") == "CAPPED"
         assert incidents(stage, "PHONE_RESTRICTED") == []
+
+    def state(self, stage: Stage, kind: str, until: int | None = None, at: int | None = None) -> None:
+        """The platform's word."""
+        stated = {"epoch": None, "at_ms": stage.now if at is None else at, "now_ms": stage.now}
+        value_of(stage.store.sessions.restriction(SESSION, kind, until, **stated))
+
+    def restriction(self, stage: Stage) -> tuple[str | None, int]:
+        known = stage.redis.hmget(keys.phone(PHONE), "restriction", "restrictedUntil")
+        return known[0], int(known[1] or 0)
+
+    def test_two_limits_have_two_ends(self, stage: Stage) -> None:
+        """A lock of an hour does not make the number forget that its quota is used up for weeks, nor does its end."""
+        stage.connect()
+        self.state(stage, "CAPPED", T0 + 100 * HOUR)
+        self.state(stage, "TIME_LOCKED", T0 + HOUR)
+        assert self.restriction(stage) == ("CAPPED", T0 + 100 * HOUR)
+        stage.now += 2 * HOUR
+        self.state(stage, "TIME_LOCKED", T0 + HOUR)
+        assert self.restriction(stage) == ("CAPPED", T0 + 100 * HOUR)
+        self.state(stage, "NONE")
+        assert self.restriction(stage) == (None, 0)
+        assert len(incidents(stage, "PHONE_RESTRICTED")) == 2
+
+    def test_the_platforms_word_replaces_our_guess(self, stage: Stage) -> None:
+        """A guessed day becomes the stated hour: one incident, one count for the breaker, and what was parked for the
+        day is parked for the hour."""
+        _, task, _ = stage.claimed()
+        stage.fail(task, code="463", lockedUntil=T0 + 24 * HOUR)
+        job = stage.routed(1, first=9)
+        (facts,) = stage.look()
+        (head,) = facts.heads
+        step = Step("park", head.entry, head.task, Reason.TIME_LOCKED, T0 + 24 * HOUR)
+        stage.apply(facts, Idle(), step)
+        stage.now += 50 * MINUTE
+        self.state(stage, "TIME_LOCKED", T0 + HOUR)
+        assert self.restriction(stage) == ("TIME_LOCKED", T0 + HOUR)
+        assert stage.redis.zscore(keys.parked(PHONE), head.entry) == T0 + HOUR
+        assert len(incidents(stage, "PHONE_RESTRICTED")) == 1
+        assert stage.redis.zscore(keys.restricted_phones(), PHONE) == T0
+        assert stage.byte(job.task_id(0)) == "p"
+
+    def test_who_writes_to_a_locked_number_is_no_new_chat_any_more(self, stage: Stage) -> None:
+        """What was parked for that person comes back at once, and nobody else's does."""
+        stage.connect()
+        self.state(stage, "TIME_LOCKED", T0 + HOUR)
+        stage.routed(2)
+        (facts,) = stage.look()
+        steps = [Step("park", h.entry, h.task, Reason.TIME_LOCKED, T0 + HOUR) for h in facts.heads]
+        stage.apply(facts, Idle(), *steps)
+        stage.now += MINUTE
+        value_of(stage.store.sessions.received(SESSION, recipient(0), at_ms=stage.now, now_ms=stage.now))
+        (facts,) = stage.look()
+        assert [(head.to, head.is_known) for head in facts.heads] == [(recipient(0), True)]
 
     def test_facts_tell_new_chats_from_known_ones(self, stage: Stage) -> None:
         """Whoever was written to before is known to that number; others are not."""
@@ -190,6 +244,37 @@ class TestGlobalRpm:
         stage.settle(stage.pacer(first)["unsettled"], "returned", from_="h", unitBack=True, reason="NOT_CLAIMED")
         assert stage.redis.zcard(keys.fleet_sends()) == 0
 
+    def test_who_waited_longest_goes_first(self, server: LiveServer) -> None:
+        """Three numbers under a ceiling of two: each gets its share. Ordered by digits alone the last would starve."""
+        stage = limited(server, global_rpm=2)
+        sessions = {f"97250000000{number}": f"s{number}" for number in (1, 2, 3)}
+        for number, (phone, session) in enumerate(sessions.items()):
+            stage.connect(session, phone)
+            stage.routed(40, phone=phone, first=100 * number)
+            stage.hello(session=session)
+        sent = dict.fromkeys(sessions, 0)
+        for _ in range(30 * 60):
+            for facts in stage.look():
+                if facts.heads and stage.apply(facts, stage.to_send(facts.heads[0], sessions[facts.phone])) == "OK":
+                    task = facts.heads[0].task
+                    stage.claim(task, session=sessions[facts.phone])
+                    stage.sent(task)
+                    sent[facts.phone] += 1
+            stage.now += 1_000
+        assert sum(sent.values()) >= 56
+        assert min(sent.values()) >= 14, sent
+        assert stage.redis.zcard(keys.fleet_waiting()) <= 3
+
+    def test_a_place_in_the_line_is_given_up(self, server: LiveServer) -> None:
+        """A number that waits for something else by now does not hold up those behind it."""
+        stage = self.fleet(server)
+        waiting = next(phone for phone, code in self.try_both(stage).items() if code == "GLOBAL")
+        assert stage.redis.zrange(keys.fleet_waiting(), 0, -1) == [waiting]
+        stage.now += MINUTE
+        for facts in stage.look():
+            stage.apply(facts, Wait(stage.now + HOUR, Reason.QUIET_HOURS))
+        assert stage.redis.zcard(keys.fleet_waiting()) == 0
+
     def test_the_facts_say_when(self, server: LiveServer) -> None:
         """The policy reads the time from which the fleet may send again."""
         stage = self.fleet(server)
@@ -235,9 +320,30 @@ class TestFrequency:
         stage = self.crowd(server)
         stage.routed(1)
         task = hand_off(stage)
-        assert stage.redis.zscore(keys.recipient_sends(recipient(0)), task) == stage.now
+        assert stage.redis.zscore(keys.recipient_sends(recipient(0)), f"h:{task}") == stage.now
         stage.settle(task, "returned", from_="h", unitBack=True, reason="NOT_CLAIMED")
         assert stage.redis.exists(keys.recipient_sends(recipient(0))) == 0
+
+    def test_a_lease_that_ended_and_nothing_sent_after_all(self, server: LiveServer) -> None:
+        """The doubt is taken back, and with it the count."""
+        stage = self.crowd(server)
+        stage.routed(1)
+        task = hand_off(stage)
+        token = stage.claim(task).token
+        stage.settle(task, "unknown", from_="c", reason="LEASE_ENDED")
+        stage.settle(task, "returned", from_="cu", token=token, unitBack=True, reason="GIVEN_BACK")
+        assert stage.redis.exists(keys.recipient_sends(recipient(0))) == 0
+
+    def test_what_is_only_handed_over_is_looked_at_again_soon(self, server: LiveServer) -> None:
+        """It may turn out not to have gone; a message must not wait a day for that."""
+        stage = self.crowd(server)
+        stage.send(recipient(0), PHONE)
+        stage.send(recipient(0), OTHER)
+        one, other = stage.look()
+        stage.apply(one, stage.to_send(one.heads[0], {PHONE: SESSION, OTHER: SECOND}[one.phone]))
+        stage.apply(other, Wait(stage.now, Reason.IN_TURN))
+        (again,) = [facts for facts in stage.look() if facts.heads]
+        assert again.heads[0].frequency_free_at == stage.now + MINUTE
 
     def test_what_may_have_gone_out_counts(self, server: LiveServer) -> None:
         """Unknown is not "no"."""
@@ -266,6 +372,25 @@ class TestPausedAndStopped:
         stage.redis.hset(keys.job_run(job.job_id), "state", "PAUSED")
         assert stage.open().task.job_paused
         assert stage.claim(facts.heads[0].task).code == "PAUSED"
+
+    def test_a_paused_jobs_messages_still_expire(self, stage: Stage) -> None:
+        """What lies at the cursor of a paused job ends with its validity, and the job with it."""
+        job = stage.accept(3, validity_seconds=60)
+        value_of(stage.store.queues.pause_job(job.job_id, now_ms=stage.now))
+        assert stage.turn().code == "NONE"
+        stage.now += MINUTE
+        turn = stage.turn()
+        assert (turn.code, turn.state) == ("OK", "PAUSED")
+        routes = [TaskRoute(0, to=recipient(0), phone=PHONE, expires_at=job.expires_at(0))]
+        assert value_of(stage.store.jobs.route(job, 0, routes, now_ms=stage.now)).code == "CLOSED"
+        ended = [TaskRoute(index, ends="E") for index in range(2)]
+        assert value_of(stage.store.jobs.route(job, 0, ended, now_ms=stage.now)).cursor == 2
+        assert (stage.states(job), stage.run(job)["state"]) == ("EEq", "PAUSED")
+        assert stage.turn().cursor == 2
+        value_of(stage.store.jobs.route(job, 2, [TaskRoute(2, ends="E")], now_ms=stage.now))
+        assert stage.run(job)["state"] == "DONE_WITH_ERRORS"
+        stage.adds_up(job)
+        assert stage.turn().code == "NONE"
 
     def test_a_paused_job_gets_no_turn(self, stage: Stage) -> None:
         """Neither when it comes new from the gateway nor while a router holds its turn."""

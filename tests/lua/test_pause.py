@@ -3,10 +3,8 @@
 import pytest
 
 from paceline.domain.reasons import Reason
-from paceline.domain.states import Byte
 from paceline.policy.dispatch import Idle, Step, Wait
 from paceline.store import keys
-from paceline.store.jobs import TaskRoute
 
 from .stage import GAP, HOUR, PHONE, T0, Stage, recipient, value_of
 
@@ -123,8 +121,6 @@ class TestWhileItIsPaused:
         pause(stage, job.job_id)
         before = stage.dump()
         assert stage.route(job).code == "CLOSED"
-        ends = [TaskRoute(0, ends=Byte.EXPIRED)]
-        assert value_of(stage.store.jobs.route(job, 0, ends, now_ms=stage.now)).code == "CLOSED"
         again = stage.store.jobs.yield_turn(
             job.job_id, 0, reason="WAITING_FOR_ROOM", next_at_ms=T0 + 500, now_ms=stage.now
         )

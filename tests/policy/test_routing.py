@@ -133,9 +133,10 @@ def test_how_long_a_chat_is_warm(age_ms, expected):
         pytest.param([LOCKED, {}], sticky("a", warm=True), "", To("a"), id="warm stays: they wrote to it"),
         pytest.param([LOCKED, FULL], None, "", ROOM, id="one takes new chats, but is full"),
         pytest.param([LOCKED, FULL], None, "a", To("a"), id="... and the restricted one knows them"),
-        pytest.param([LOCKED, CAPPED], None, "", NO_NEW, id="all restricted: why, from the first"),
-        pytest.param([CAPPED, LOCKED], None, "", NO_MORE, id="all restricted: the other way round"),
-        pytest.param([{**LOCKED, **GONE}, CAPPED], None, "", NO_MORE, id="all available ones restricted"),
+        pytest.param([{**LOCKED, "load": 2}, CAPPED], None, "", To("b"), id="all restricted: it waits there, parked"),
+        pytest.param([{**LOCKED, **GONE}, CAPPED], None, "", To("b"), id="all available ones restricted"),
+        pytest.param([{**LOCKED, **FULL}, {**CAPPED, **FULL}], None, "", NO_NEW, id="all restricted and full: why"),
+        pytest.param([{**CAPPED, **FULL}, {**LOCKED, **FULL}], None, "", NO_MORE, id="... the other way round"),
         pytest.param([{**LOCKED, **GONE}], None, "", NOBODY, id="restricted and gone is gone"),
         pytest.param([{**LOCKED, **GONE}, {}], None, "a", To("b"), id="known, restricted, gone"),
         pytest.param([LOCKED, CAPPED], None, "b", To("b"), id="all restricted, one knows them"),
@@ -145,7 +146,8 @@ def test_how_long_a_chat_is_warm(age_ms, expected):
 )
 @pytest.mark.parametrize("strategy", ["sticky", "least_loaded", "health_based"])
 def test_restricted_numbers_start_no_new_chat(phones, was, known, expected, strategy):
-    """A number under a time lock or a cap goes on with people it knows, and gets nobody else."""
+    """A number under a time lock or a cap goes on with people it knows; others go there only if no number is free, to
+    wait there without holding up those behind them."""
     assert fleet(*phones, strategy=strategy).route(was, known=set(known), now_ms=NOON) == expected
 
 
@@ -189,7 +191,7 @@ def test_a_restricted_number_makes_no_room():
         pytest.param([{}, GONE], sticky("b", warm=True), None, To("b"), id="warm, not connected"),
         pytest.param([GONE, FULL], None, None, ROOM, id="no room"),
         pytest.param([GONE], None, None, NOBODY, id="nobody"),
-        pytest.param([LOCKED], None, None, NO_NEW, id="no new chats"),
+        pytest.param([{**LOCKED, **FULL}], None, None, NO_NEW, id="no new chats"),
     ],
 )
 def test_what_holds_under_every_strategy(strategy, phones, was, named, expected):
@@ -304,6 +306,9 @@ def scan(phones: list[PhoneLoad], known: frozenset[str], strategy: str) -> To | 
     some = [x for x in phones if x.available]
     if any(x.takes_new for x in some):
         return ROOM
+    locked = min((x for x in some if x.room > 0), key=lambda x: (sick * x.failures, x.load, x.phone), default=None)
+    if locked:
+        return To(locked.phone)
     return NotNow(min(some, key=lambda x: x.phone).restriction) if some else NOBODY
 
 
@@ -346,14 +351,15 @@ def test_room_is_exceeded_only_by_stickiness(phones, contacts, strategy, turn):
 
 @given(fleets, contacts, strategies, st.integers(0, 20))
 def test_nobody_new_on_a_restricted_number(phones, contacts, strategy, turn):
-    """Whatever the strategy: a restricted number gets a contact only by name, warm, or known."""
+    """Whatever the strategy: a restricted number gets a contact only by name, warm or known, unless none is free."""
     fleet = Fleet(copies(phones), strategy=strategy, turn=turn)
     for was, named, known in contacts:
         decision = fleet.route(was, named=named, known=known, now_ms=NOON)
         if isinstance(decision, To) and named is None and not (was and was.is_warm(NOON)):
             load = fleet.loads[decision.phone]
             assert load.available
-            assert load.takes_new or load.phone in known
+            none_is_free = not any(other.available and other.takes_new for other in phones)
+            assert load.takes_new or load.phone in known or none_is_free
 
 
 @given(fleets, contacts, strategies, st.integers(0, 20), st.randoms())

@@ -123,10 +123,16 @@ def test_facts_come_from_the_phone():
     """The level from the number's age, its sends of the last minute, the override with its source."""
     phone = facts(
         rpm_override=10, rpm_source=SMARTGUARD, rpm_changed_at=7, failures=(1, 2),
-        sends=(NOON - MINUTE, NOON - MINUTE + 1, NOON - 5),
+        sends=(NOON - MINUTE, NOON - MINUTE + 1, NOON - 5), last_sent_at=NOON - 5,
     )  # fmt: skip
     assert guard_facts(phone, RULES, queue=3, now_ms=NOON) == GuardFacts(20, 10, SMARTGUARD, 7, (1, 2), 2, 3)
     assert guard_facts(facts(created_at=NOON), RULES, queue=0, now_ms=NOON).level_rpm == 3
+
+
+def test_a_refused_attempt_is_no_recovery():
+    """It was on the wire, so it counts for the pace; but nothing was sent, so there is nothing to trust again."""
+    refused = facts(rpm_override=5, rpm_source=SMARTGUARD, sends=(NOON - 5,), last_sent_at=NOON - MINUTE)
+    assert outcome(guard_facts(refused, RULES, queue=0, now_ms=NOON)) == NOTHING
 
 
 def test_a_rate_in_the_fields_is_left_alone():

@@ -144,3 +144,26 @@ def test_a_worker_that_starts_on_a_banned_account_answers_for_the_past_at_once()
     theatre.start()
     assert theatre.play(within_ms=2_000)
     assert calls(theatre, "nack") == [("nack", (False, "UNKNOWN_OUTCOME"))]
+
+
+def test_a_ban_that_shows_at_the_reconnect_is_told() -> None:
+    """Found in review: the connection was gone already, so its end for good was no news to the worker."""
+    theatre = Theatre()
+    theatre.start()
+    assert theatre.play(lambda: "CONNECTED" in names(theatre))
+    theatre.behaviour = type(theatre.behaviour)(offline=True)
+    assert theatre.play(lambda: "DISCONNECTED" in names(theatre))
+    theatre.behaviour = type(theatre.behaviour)(banned=True)
+    theatre.play(lambda: len(theatre.orchestrator.events_named("DISCONNECTED")) > 1, within_ms=120_000)
+    assert [event.data["code"] for event in theatre.orchestrator.events_named("DISCONNECTED")] == [408, 403]
+
+
+def test_a_refusal_that_comes_after_the_patience_for_the_ack_still_counts() -> None:
+    """Found in review: a 463 after 75 s was dropped, and the message, called unknown, was sent again."""
+    theatre = Theatre(on_unknown="resend", restricted_463=frozenset({"447700900001"}), ack_delay_ms=(78_000, 78_000))
+    theatre.orchestrator.add(T1)
+    theatre.start()
+    assert theatre.play(lambda: bool(calls(theatre, "nack")))
+    assert calls(theatre, "nack") == [("nack", (True, "RESTRICTED_463"))]
+    theatre.play(lambda: False, within_ms=300_000)
+    assert len(theatre.ledger.refusals) == 1

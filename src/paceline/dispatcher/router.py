@@ -10,7 +10,7 @@ import msgspec
 
 from paceline.domain.jobs import Contact, Job, Strategy, decode_job
 from paceline.domain.reasons import Reason
-from paceline.domain.states import Byte
+from paceline.domain.states import Byte, JobState
 from paceline.kits.failpoint import failpoint
 from paceline.policy.facts import Rules
 from paceline.policy.routing import AT_REST_MS, Fleet, NotNow, PhoneLoad, Sticky, phone_load
@@ -52,6 +52,9 @@ class Router:
         return now_ms
 
     async def _take_turn(self, turn: Turn, now_ms: int) -> None:
+        if turn.state == JobState.PAUSED:
+            await self._only_expire(turn, now_ms)
+            return
         try:
             job = decode_job(turn.json)
             contacts = await self._store.jobs.contacts(job.job_id, turn.cursor, TURN_TASKS)
@@ -71,6 +74,21 @@ class Router:
         elif stop is not None:
             reason, next_at = stop
             await self._store.jobs.yield_turn(job.job_id, turn.cursor, reason=reason, next_at_ms=next_at, now_ms=now_ms)
+
+    async def _only_expire(self, turn: Turn, now_ms: int) -> None:
+        """A paused job goes nowhere, but the validity of its messages does not wait for it."""
+        job, cursor = decode_job(turn.json), turn.cursor
+        end = cursor
+        while end < min(job.total, cursor + TURN_TASKS) and job.expires_at(end) <= now_ms:
+            end += 1
+        if end > cursor:
+            ended = [TaskRoute(index, ends=Byte.EXPIRED) for index in range(cursor, end)]
+            await self._store.jobs.route(job, cursor, ended, now_ms=now_ms)
+        else:
+            next_at = job.expires_at(cursor)
+            await self._store.jobs.yield_turn(
+                job.job_id, cursor, reason=Reason.JOB_PAUSED, next_at_ms=next_at, now_ms=now_ms
+            )
 
     async def _decide(
         self, job: Job, cursor: int, contacts: list[Contact], now_ms: int

@@ -174,10 +174,12 @@ def _settling_routes(outbox: Outbox, settling: Settling, gate: WorkerGate, clock
         error = body.error
         if error is None and body.not_sent is not False:
             state = await settling.returned(word, now_ms=now_ms)
-        elif error is not None and body.not_sent is True:
-            state = await settling.refused(word, error.code, error.message, now_ms=now_ms)
+        elif error is not None:
+            state = await settling.failed(
+                word, error.code, error.message, not_sent=body.not_sent is True, now_ms=now_ms
+            )
         else:
-            state = await settling.unknown(word, error.message if error else UNKNOWN_OUTCOME, now_ms=now_ms)
+            state = await settling.unknown(word, UNKNOWN_OUTCOME, now_ms=now_ms)
         return StateAnswer(state=state)
 
     return [ack, nack]

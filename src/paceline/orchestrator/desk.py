@@ -11,6 +11,7 @@ from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
 from paceline.domain.states import TERMINAL
 from paceline.kits.failpoint import failpoint
+from paceline.orchestrator.days import stats_day
 from paceline.policy import gate
 from paceline.policy.facts import Rules, sender
 from paceline.store.outbox import Held
@@ -77,6 +78,7 @@ class Desk:
             await self._store.outbox.settle(
                 held.task, "failed", now_ms=now_ms, from_="cu", token=held.token, code=UNKNOWN_OUTCOME,
                 message="the journal that could tell is lost", onWire=True,
+                statsDay=await stats_day(self._store, answer.phone, now_ms),
             )  # fmt: skip
         return Welcome(answer.epoch, [_pending(held) for held in answer.pending])
 
@@ -94,7 +96,7 @@ class Desk:
         who = sender(opened.facts, self._rules, now_ms=now_ms)
         verdict = gate.decide(opened.task, who, self._rules, lease_ms=self._lease_ms, now_ms=now_ms)
         if isinstance(verdict, gate.Refuse):
-            await self._refuse(opened.task.task, verdict, now_ms)
+            await self._refuse(opened.task.task, opened.facts.phone, verdict, now_ms)
             return Claim()
         return Claim(await self._give(session, epoch, opened.task, verdict, now_ms))
 
@@ -106,10 +108,11 @@ class Desk:
             raise Conflict("STALE_TOKEN", "this lease is not yours any more", field="raw")
         return answer.lease_until
 
-    async def _refuse(self, task: str, verdict: gate.Refuse, now_ms: int) -> None:
+    async def _refuse(self, task: str, phone: str, verdict: gate.Refuse, now_ms: int) -> None:
         await self._store.outbox.settle(
             task, _OUTCOME[verdict.kind], now_ms=now_ms, from_="h", unitBack=True, reason=verdict.reason,
-            untilMs=verdict.until_ms, code=verdict.reason, message="refused at the gate",
+            untilMs=verdict.until_ms, code=verdict.reason, message="refused at the gate", recipientOnly=True,
+            statsDay=await stats_day(self._store, phone, now_ms),
         )  # fmt: skip
 
     async def _give(
@@ -117,7 +120,12 @@ class Desk:
     ) -> TaskForWorker | None:
         text = await self._texts.final(task.task)
         if text is None:
-            raise NotFound("UNKNOWN_TASK", "the job of this task is gone", field="taskId")
+            # Nobody can read what should be sent; it ends visibly, or it would hold up its number for ever.
+            await self._store.outbox.settle(
+                task.task, "failed", now_ms=now_ms, from_="h", unitBack=True, recipientOnly=True, code="JOB_MALFORMED",
+                message="its job cannot be read any more",
+            )  # fmt: skip
+            return None
         claimed = await self._store.outbox.claim(
             session, epoch, task.task, lease_until_ms=verdict.lease_until_ms, now_ms=now_ms
         )

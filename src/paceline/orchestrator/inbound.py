@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from paceline.domain.errors import BadRequest, NotFound
+from paceline.domain.ids import parse_task_id
 from paceline.domain.numbers import canonical
 from paceline.orchestrator.settling import Settling, Word
 from paceline.store.caller import Answer
@@ -18,6 +19,8 @@ LOGGED_OUT = 401
 REPLACED = 440
 
 RESTRICTION_KINDS = ("TIME_LOCKED", "CAPPED", "NONE")
+FIRST_MS = 1_000_000_000_000
+"""A time before this (September 2001) was meant in seconds."""
 MAX_RESTRICTION_MS = 366 * 86_400_000
 """A limit that is stated for longer than a year is a mistake in somebody's units."""
 
@@ -72,30 +75,21 @@ class Inbound:
         _known(answer)
 
     async def _proof(self, event: WorkerEvent, now_ms: int) -> None:
-        task, wire_id = _text(event, "messageId"), _text(event, "whatsappId")
+        task, wire_id = _task(event), _text(event, "whatsappId")
         await self._settling.sent(event.session_id, task, wire_id, proof=_PROOFS[event.event], now_ms=now_ms)
 
     async def _failed(self, event: WorkerEvent, now_ms: int) -> None:
-        """The same fact as a nack, if it names its claim (`token`, `epoch`): a late one must not settle the next try.
-
-        Only an explicit `notSent` frees the message; without it the outcome is unknown.
-        """
-        task, error = _text(event, "messageId"), event.data.get("error")
+        """The same fact as a nack, if it names its claim (`token`, `epoch`): a late one must not settle another try."""
+        task, error = _task(event), event.data.get("error")
         code, message = _error(error)
         token, epoch = _number(event, "token"), _number(event, "epoch")
         if token is None or epoch is None:
             return
         word = Word(event.session_id, epoch, task, token)
-        if event.data.get("notSent") is True:
-            await self._settling.refused(word, code, message, now_ms=now_ms)
-        else:
-            await self._settling.unknown(word, message, now_ms=now_ms)
+        await self._settling.failed(word, code, message, not_sent=event.data.get("notSent") is True, now_ms=now_ms)
 
     async def _restricted(self, event: WorkerEvent, now_ms: int) -> None:
-        """A limit whose end is past is none: the platform says nothing when it is over."""
         kind, until_ms = _restriction(event, now_ms)
-        if until_ms is not None and until_ms <= now_ms:
-            kind, until_ms = "NONE", None
         answer = await self._store.sessions.restriction(
             event.session_id, kind, until_ms, epoch=_number(event, "epoch"), at_ms=event.timestamp, now_ms=now_ms
         )
@@ -122,7 +116,7 @@ def _restriction(event: WorkerEvent, now_ms: int) -> tuple[str, int | None]:
         return kind, None
     if until is None:
         raise BadRequest("MISSING_FIELD", f"{kind} needs until", field="data.until")
-    if not isinstance(until, int) or isinstance(until, bool) or not 0 < until <= now_ms + MAX_RESTRICTION_MS:
+    if not isinstance(until, int) or isinstance(until, bool) or not FIRST_MS < until <= now_ms + MAX_RESTRICTION_MS:
         raise BadRequest("INVALID_TIME", "until is a time in ms, at most 366 days from now", field="data.until")
     return kind, until
 
@@ -134,7 +128,7 @@ def _session_changes(event: WorkerEvent) -> dict[str, str]:
     if event.event == "QR":
         return {"connection": "SCAN_QR", "authorisation": "UNLINKED"}
     if event.event == "DISCONNECTED":
-        code = event.data.get("code")
+        code = _number(event, "code")
         if code in BANNED:
             return {"connection": "FAILED", "authorisation": "LOGGED_OUT", "quarantine": f"BANNED_{code}"}
         if code == LOGGED_OUT:
@@ -153,7 +147,7 @@ def _record(event: WorkerEvent, now_ms: int) -> str:
 
 def _error(error: Any) -> tuple[str, str]:
     if isinstance(error, dict) and isinstance(error.get("code"), str):
-        return error["code"], str(error.get("message", ""))
+        return error["code"][:64], str(error.get("message", ""))[:1_024]
     raise BadRequest("MISSING_FIELD", "MESSAGE_FAILED needs error.code", field="data.error.code")
 
 
@@ -162,6 +156,13 @@ def _number(event: WorkerEvent, field: str) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value[:16])
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _task(event: WorkerEvent) -> str:
+    task = _text(event, "messageId")
+    if parse_task_id(task) is None:
+        raise NotFound("UNKNOWN_TASK", "there is no such task", field="data.messageId")
+    return task
 
 
 def _text(event: WorkerEvent, field: str) -> str:

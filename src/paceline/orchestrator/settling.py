@@ -14,7 +14,8 @@ from paceline.domain.ids import parse_task_id, whatsapp_id
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
 from paceline.kits.brain import BrainPort, NoBrain
 from paceline.kits.failpoint import failpoint
-from paceline.policy import hours, restriction, retry
+from paceline.orchestrator.days import stats_day
+from paceline.policy import restriction, retry
 from paceline.store.outbox import MessageFacts, OverdueTask
 from paceline.store.store import Store
 
@@ -44,7 +45,7 @@ class Settling:
             raise BadRequest("WRONG_WHATSAPP_ID", "this is not the message id of that task", field="whatsappId")
         facts = await self._facts(session, task)
         settled = await self._store.outbox.settle(
-            task, proof, now_ms=now_ms, whatsappId=wire_id, statsDay=await self._day(facts.phone, now_ms)
+            task, proof, now_ms=now_ms, whatsappId=wire_id, statsDay=await stats_day(self._store, facts.phone, now_ms)
         )
         failpoint("settled-not-answered")
         if settled.code == "UNKNOWN_TASK":
@@ -60,6 +61,13 @@ class Settling:
         return await self._give_up(
             word, facts, poison.code, "it took its worker down every time", now_ms, unitBack=True
         )
+
+    async def failed(self, word: Word, code: str, message: str, *, not_sent: bool, now_ms: int) -> str:
+        """A worker's word that a try failed. It is certain that nothing went out if the worker says so or if the code
+        is the server's refusal: that is never repeated or moved, whatever else was said."""
+        if not_sent or retry.is_refusal(code):
+            return await self.refused(word, code, message, now_ms=now_ms)
+        return await self.unknown(word, message, now_ms=now_ms)
 
     async def refused(self, word: Word, code: str, message: str, *, now_ms: int) -> str:
         """Nothing went out, for a reason: try again or give up. The attempt was on the wire all the same."""
@@ -104,7 +112,7 @@ class Settling:
             await settle(
                 task, "failed", now_ms=now_ms, from_="u", overdue=True, code=UNKNOWN_OUTCOME,
                 message="no worker could tell before its validity ended",
-                statsDay=await self._day(overdue.phone, now_ms),
+                statsDay=await stats_day(self._store, overdue.phone, now_ms),
             )  # fmt: skip
         else:
             await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL, overdue=True)
@@ -152,7 +160,7 @@ class Settling:
     async def _give_up(
         self, word: Word, facts: MessageFacts, code: str, message: str, now_ms: int, **effects: Any
     ) -> str:
-        day = await self._day(facts.phone, now_ms)
+        day = await stats_day(self._store, facts.phone, now_ms)
         return await self._say(word, "failed", facts, now_ms, code=code, message=message, statsDay=day, **effects)
 
     async def _say(self, word: Word, outcome: str, facts: MessageFacts, now_ms: int, **effects: Any) -> str:
@@ -175,11 +183,6 @@ class Settling:
         if facts.session_id is not None and facts.session_id != session:
             raise NotFound("UNKNOWN_TASK", "this session has no such task", field="taskId")
         return facts
-
-    async def _day(self, phone: str | None, now_ms: int) -> str | None:
-        if phone is None:
-            return None
-        return hours.local_day(hours.phone_zone(phone, await self._store.sessions.phone_timezone(phone)), now_ms)
 
 
 def _crashes(facts: MessageFacts, word: Word) -> int:

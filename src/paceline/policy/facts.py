@@ -61,6 +61,8 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     restricted_until: int = 0
     failures: tuple[int, ...] = ()
     """When the last attempts failed, without those that concern the recipient alone."""
+    last_sent_at: int = 0
+    """When a message was last confirmed; `sends` hold refused attempts too."""
     global_free_at: int = 0
     """Until then the whole fleet has sent as much as `GLOBAL_RPM` allows."""
     fleet_stopped: bool = False

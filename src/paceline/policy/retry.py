@@ -34,6 +34,11 @@ class GiveUp(msgspec.Struct, frozen=True, tag=True):
 RetryDecision = Retry | GiveUp
 
 
+def is_refusal(code: str) -> bool:
+    """Whether the code itself says that the server did not take the message."""
+    return code == RATE_LIMIT or failure_class(code) is not FailureClass.TRANSIENT
+
+
 def delay_ms(failures: int, settings: RetrySettings) -> int:
     """The wait before the next try after the n-th failure."""
     raw = settings.retry_delay_ms << max(0, min(failures - 1, 30))

@@ -23,8 +23,6 @@ WARM_MS = 90 * 86_400_000
 """So long after their last word a person still expects the same number to answer."""
 HEALTH_MS = 3_600_000
 """Failures older than this say nothing about a number's health today."""
-WARM_MS = 90 * 86_400_000
-"""How long a person who wrote to a number stays with it after their last word."""
 PARKED_AHEAD = 5
 """How many times the usual filling may be parked on one number."""
 LOOK_AGAIN_MS = (500, 60_000)
@@ -46,6 +44,8 @@ class PhoneLoad(msgspec.Struct):
     """How long it is still closed; until then its queue does not move."""
     spent: bool = False
     """What waits here uses up its day; only tomorrow makes room."""
+    wide_room: int = 1_000
+    """How much more it may be given of what has to wait for this very number."""
     failures: int = 0
     """Within the last hour."""
     restriction: Reason | None = None
@@ -64,6 +64,8 @@ class PhoneLoad(msgspec.Struct):
             return AT_REST_MS
         if self.rests_ms:
             return max(low, min(AT_REST_MS, self.rests_ms))
+        if self.room <= 0 and not self.load:
+            return high  # What is parked here fills it; that comes back at times of its own.
         return min(high, max(low, int(self.load / 2 * 60_000 / self.rpm)))
 
 
@@ -83,6 +85,7 @@ def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ah
         load=waiting,
         room=min(rooms),
         rpm=effective_rpm(who.pace),
+        wide_room=PARKED_AHEAD * ahead - waiting - parked,
         rests_ms=(hours.next_open(who.windows, now_ms) or now_ms + AT_REST_MS) - now_ms,
         spent=who.left_today is not None and who.left_today <= queued,
         failures=sum(at > now_ms - HEALTH_MS for at in facts.failures),
@@ -130,7 +133,11 @@ class Fleet:
         """Numbers that could serve people they know; whom they know is worth asking for these alone."""
         self._none_left = self._why_none(available, free)
         self._heap = [self._ranked(load) for load in free]
+        self._all_locked = not free
+        """No number may start a chat: what is new is parked at one, so that those behind it get their turn."""
+        self._locked = [self._ranked(load) for load in available] if self._all_locked else []
         heapify(self._heap)
+        heapify(self._locked)
         first = turn % len(free) if free else 0
         self._ring = deque(load for load in (*free[first:], *free[:first]) if load.room > 0)
 
@@ -145,13 +152,15 @@ class Fleet:
         if isinstance(decision, To) and (load := self.loads.get(decision.phone)):
             load.load += 1
             load.room -= 1
-            if load.available and load.takes_new:
-                heappush(self._heap, self._ranked(load))
+            load.wide_room -= 1
+            if load.available and (load.takes_new or self._all_locked):
+                heappush(self._heap if load.takes_new else self._locked, self._ranked(load))
         return decision
 
     def room_in_ms(self, named: str | None = None) -> int:
         """When it is worth asking again after `WAITING_FOR_ROOM`."""
-        asked = [load for load in self.loads.values() if load.available and named in (None, load.phone)]
+        # Without a name it waits for those that are full: an idle number has room already and is not what it needs.
+        asked = [x for x in self.loads.values() if x.available and (x.phone == named if named else x.room <= 0)]
         return min((load.room_in_ms for load in asked if load.takes_new or named), default=LOOK_AGAIN_MS[1])
 
     def _choose(self, sticky: Sticky | None, named: str | None, known: Collection[str], now_ms: int) -> To | NotNow:
@@ -159,7 +168,8 @@ class Fleet:
             return self._named(named)
         if sticky is not None and sticky.is_warm(now_ms):
             # It has to wait for its number whatever happens, so that queue is the place; the job goes on behind it.
-            return To(sticky.phone)
+            load = self.loads.get(sticky.phone)
+            return To(sticky.phone) if load is None or load.wide_room > 0 else NotNow(Reason.WAITING_FOR_ROOM)
         if sticky is not None and self._keeps(sticky, known, now_ms):
             # A queue that is only full for the moment is worth the wait: the conversation stays on its number.
             return self._named(sticky.phone)
@@ -185,18 +195,19 @@ class Fleet:
         if self._strategy == "round_robin":
             best = self._next_in_ring() or min(with_room, key=self._ranked, default=None)
         else:
-            best = min((load for load in (self._top(), *with_room) if load), key=self._ranked, default=None)
+            best = min((load for load in (self._top(self._heap), *with_room) if load), key=self._ranked, default=None)
+        best = best or (None if able else self._top(self._locked))
         if best is not None:
             return To(best.phone)
         return NotNow(Reason.WAITING_FOR_ROOM if able else self._none_left)
 
-    def _top(self) -> PhoneLoad | None:
-        """The best of the heap; entries that were counted on since, or have no room left, fall out on the way."""
-        while self._heap:
-            load = self.loads[self._heap[0][-1]]
-            if load.room > 0 and self._heap[0] == self._ranked(load):
+    def _top(self, heap: list[tuple[int, int, str]]) -> PhoneLoad | None:
+        """The best of a heap; entries that were counted on since, or have no room left, fall out on the way."""
+        while heap:
+            load = self.loads[heap[0][-1]]
+            if load.room > 0 and heap[0] == self._ranked(load):
                 return load
-            heappop(self._heap)
+            heappop(heap)
         return None
 
     def _next_in_ring(self) -> PhoneLoad | None:

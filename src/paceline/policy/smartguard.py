@@ -54,7 +54,8 @@ def guard_facts(facts: PhoneFacts, rules: Rules, *, queue: int, now_ms: int) -> 
         source="manual" if is_set else facts.rpm_source,
         changed_at=facts.rpm_changed_at,
         failures=facts.failures,
-        sent60s=_within_a_minute(facts.sends, now_ms),
+        # Attempts that were refused are among the sends; without a confirmed one there is nothing to trust again.
+        sent60s=_within_a_minute(facts.sends, now_ms) if now_ms - facts.last_sent_at < MINUTE_MS else 0,
         queue=queue,
     )
 

@@ -105,12 +105,17 @@ suppressions = Key("suppressions", "ZSET", "digits nobody writes to; gateway, in
 suppression_info = Key("suppressions:info", "HASH", "when, why and by whom; gateway, inbound")
 api_keys = Key("apikeys", "HASH", "key id to its hash and scopes, JSON; gateway")
 fleet = Key(
-    "fleet", "HASH", "paused: nothing is handed over or claimed; stopped: the dispatchers rest; operator, breaker"
+    "fleet",
+    "HASH",
+    "paused: nothing is handed over or claimed; stopped: the dispatchers rest; operator, breaker",
 )
 restricted_phones = Key(
     "fleet:restricted", "ZSET", "numbers by when the platform restricted them; the breaker counts an hour"
 )
 fleet_sends = Key("fleet:sends", "ZSET", "hand-overs of the last minute, for GLOBAL_RPM; hand-off, settle_task")
+fleet_waiting = Key(
+    "fleet:waiting", "ZSET", "numbers that wait for a place under GLOBAL_RPM, by their last turn; hand-off"
+)
 handing = Key(
     "dispatch:handing",
     "ZSET",

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from paceline.domain.jobs import decode_job
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 
@@ -68,7 +69,11 @@ class Queues:
         self._caller = caller
 
     async def pause_job(self, job_id: str, *, now_ms: int) -> Paused:
-        return await self._caller.call("pause_job", Paused, job=job_id, now=now_ms)
+        raw, cursor = await self._caller.read(("GET", keys.job(job_id)), ("HGET", keys.job_run(job_id), "cursor"))
+        expires_at = None
+        if raw is not None and int(cursor or 0) < (job := decode_job(raw)).total:
+            expires_at = job.expires_at(int(cursor or 0))
+        return await self._caller.call("pause_job", Paused, job=job_id, now=now_ms, expiresAt=expires_at)
 
     async def resume_job(self, job_id: str, *, now_ms: int) -> Resumed:
         return await self._caller.call(

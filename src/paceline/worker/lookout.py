@@ -48,5 +48,5 @@ async def _moment(shift: Shift, keep_lease: KeepLease) -> None:
 
 
 def _over(whatsapp_ids: Collection[str], shift: Shift) -> bool:
-    """Whether waiting longer changes nothing: all are proven, or no proof can come (banned, logged out, replaced)."""
-    return shift.ended_for_good or all(shift.proven(whatsapp_id) for whatsapp_id in whatsapp_ids)
+    """Whether waiting longer changes nothing: all are decided, or no word can come (banned, logged out, replaced)."""
+    return shift.ended_for_good or all(shift.proven(id_) or shift.refused(id_) for id_ in whatsapp_ids)

@@ -21,6 +21,7 @@ from paceline.worker.drivers.base import (
     DriverEvent,
     Read,
     Received,
+    Refused,
     Restriction,
     SendAck,
 )
@@ -69,10 +70,14 @@ class EventPump:
                 self._connect_failures = 0
                 self._tell_connection(True, "CONNECTED", {})
             case Disconnected(code=code, reason=reason):
-                self._tell_connection(False, "DISCONNECTED", {"code": code, "reason": reason})
+                # A ban often shows only when one comes back: that is news although the connection was gone before.
+                is_final = not reconnects_after(code)
+                self._tell_connection(False, "DISCONNECTED", {"code": code, "reason": reason}, is_news=is_final)
                 self._plan_reconnect(code)
             case SendAck(whatsapp_id=whatsapp_id, outcome=Accepted()):
                 await self._take_in_ack(whatsapp_id)
+            case SendAck(whatsapp_id=whatsapp_id, outcome=Refused() as refusal):
+                self._shift.note_refusal(whatsapp_id, refusal)
             case Delivered(whatsapp_id=whatsapp_id):
                 await self._take_in_receipt(whatsapp_id, "delivered")
             case Read(whatsapp_id=whatsapp_id):
@@ -117,8 +122,10 @@ class EventPump:
         self._reconnect_at_ms = self._clock.now_ms() + backoff_ms(self._connect_failures, self._rng)
         self._connect_failures += 1
 
-    def _tell_connection(self, connected: bool, name: str, data: Mapping[str, object]) -> None:
-        if connected != self._told_connected:
+    def _tell_connection(
+        self, connected: bool, name: str, data: Mapping[str, object], *, is_news: bool = False
+    ) -> None:
+        if is_news or connected != self._told_connected:
             self._told_connected = connected
             self._poster.tell(name, data)
 

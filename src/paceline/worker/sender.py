@@ -155,6 +155,8 @@ class Sender:
             clock=self._clock,
             keep_lease=lambda: self._keep(lease),
         )
+        if refusal := self._shift.refused(whatsapp_id(task.task_id)):
+            otherwise = NotSent(SendError(refusal.code, refusal.message))
         return await self._conclude(task, otherwise)
 
     async def _conclude(self, task: ClaimedTask, verdict: Verdict) -> Verdict:

@@ -6,6 +6,7 @@ Plain data with a few questions. `core` owns it; `sender`, `recovery`, `pump`, `
 
 from dataclasses import dataclass, field
 
+from paceline.worker.drivers.base import Refused
 from paceline.worker.journal import Journal
 from paceline.worker.protocol import ByRaw, HelloAnswer
 from paceline.worker.servertime import ServerTime
@@ -42,6 +43,7 @@ class Shift:
     in_flight: str | None = None
     """The whatsappId that the sender is busy with."""
     _seen: set[str] = field(default_factory=set)
+    _refusals: dict[str, Refused] = field(default_factory=dict)
 
     @property
     def agreed(self) -> HelloAnswer:
@@ -52,15 +54,27 @@ class Shift:
 
     def take_up(self, whatsapp_id: str) -> None:
         self.in_flight = whatsapp_id
-        self._seen.clear()
+        self._forget()
 
     def put_down(self) -> None:
         self.in_flight = None
-        self._seen.clear()
+        self._forget()
 
     def note_proof(self, whatsapp_id: str) -> None:
         """WhatsApp spoke of this message, so it has it."""
         self._seen.add(whatsapp_id)
+
+    def note_refusal(self, whatsapp_id: str, refusal: Refused) -> None:
+        """The server said no, perhaps after the sender's patience had ended."""
+        if whatsapp_id == self.in_flight:
+            self._refusals[whatsapp_id] = refusal
+
+    def refused(self, whatsapp_id: str) -> Refused | None:
+        return self._refusals.get(whatsapp_id)
+
+    def _forget(self) -> None:
+        self._seen.clear()
+        self._refusals.clear()
 
     def proven(self, whatsapp_id: str) -> bool:
         entry = self.journal.find(whatsapp_id)

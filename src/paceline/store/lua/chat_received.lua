@@ -3,7 +3,11 @@
 -- Returns OK {phone} | UNKNOWN_SESSION.
 local phone = call('HGET', K.session(a.session), 'phone')
 if not phone then return reply('UNKNOWN_SESSION') end
-know_chat(phone, a.from, a.now)
+-- What waited because it would have been a new chat need not wait any longer.
+if know_chat(phone, a.from, a.now) and is_restricted(phone, a.now) then
+  park_no_longer(phone, a.now, a.from)
+  rescan(phone, a.now)
+end
 local key = K.sticky(a.from)
 local known = call('HMGET', key, 'at', 'warm')
 -- An older word that comes late, or the same one again, moves nothing.

@@ -27,7 +27,6 @@ end
 
 -- An operator stopped the dispatchers; `/start` wakes them.
 if call('HGET', K.fleet(), 'stopped') == '1' then return reply('STOPPED') end
-local free_at = fleet_free_at(a.now)
 local found, returned = {}, 0
 for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
   call('ZADD', K.due(), a.now + a.lease, phone)
@@ -36,7 +35,7 @@ for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0,
   local facts = phone_facts(phone)
   local heads = heads_of(phone, a.heads, a.now)
   add_expired(phone, heads)
-  facts.heads, facts.more, facts.globalFreeAt = list(heads), ahead(phone, 1) > #heads, free_at
+  facts.heads, facts.more, facts.globalFreeAt = list(heads), ahead(phone, 1) > #heads, fleet_free_at(phone, a.now)
   found[#found + 1] = facts
   -- Many phones open at the same hour, each with its sleepers; the rest has its look in the next call.
   if returned > 500 then break end

@@ -42,6 +42,15 @@ for _, step in ipairs(a.steps or {}) do
   end
 end
 
+-- A place in the line for the fleet's slots is kept only as long as that is what the phone waits for.
+if C.global_rpm > 0 then
+  if final.reason == 'GLOBAL_LIMIT' then
+    wait_for_fleet(a.phone)
+  elseif final.kind ~= 'send' then
+    call('ZREM', K.fleet_waiting(), a.phone)
+  end
+end
+
 local function refuse(code, again_at)
   call('ZADD', K.due(), again_at, a.phone)
   return reply(code)
@@ -73,8 +82,9 @@ if call('ZSCORE', K.suppressions(), item.to) then return refuse('SUPPRESSED', a.
 if job_is_paused((split(item.task))) then return refuse('JOB_PAUSED', a.now) end
 -- Two numbers may have looked at the same person at once; the next look parks the message.
 if frequency_free_at(item.to, item.task, a.now) > a.now then return refuse('FREQUENCY', a.now) end
-local free_at = fleet_free_at(final.sendAfter)
+local free_at = fleet_free_at(a.phone, final.sendAfter)
 if free_at > final.sendAfter then
+  wait_for_fleet(a.phone)
   call('HSET', K.phone(a.phone), 'waitReason', 'GLOBAL_LIMIT', 'waitUntil', free_at)
   return refuse('GLOBAL', math.max(a.now + 1000, free_at - C.lead_ms))
 end
@@ -94,8 +104,8 @@ call('HSET', K.message(item.task), 'entry', final.entry, 'to', item.to, 'phone',
   'expiresAt', item.expiresAt, 'handedOffAt', a.now, 'sendAfter', final.sendAfter, 'day', final.day, 'unitDay', day)
 call('HDEL', K.message(item.task), 'waitReason', 'waitUntil')
 call('HDEL', K.phone(a.phone), 'waitReason', 'waitUntil')
-reserve_fleet(item.task, a.now)
-count_for_person(item.to, item.task, final.sendAfter)
+reserve_fleet(a.phone, item.task, a.now)
+count_for_person(item.to, 'h:' .. item.task, final.sendAfter)
 count_minute(final.session, 'routed60s', item.task, a.now)
 if final.api then
   call('HSET', K.message(item.task), 'handing', 1)

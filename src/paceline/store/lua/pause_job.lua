@@ -1,6 +1,6 @@
 -- Holds a job: what no worker has claimed waits until resume_job. Routers get no turn for it, dispatchers park its tasks when they come
 -- to the head, and the gate refuses what was handed over before.
--- a: job, now
+-- a: job, now, expiresAt? (when the first message at its cursor ends: a router looks then, for that alone)
 -- Returns OK {state, pausedAt, waiting, claimed} | GONE | CLOSED {state}. Repeating it says the same and changes nothing.
 local run = K.job_run(a.job)
 local known = call('HMGET', run, 'state', 'pausedAt')
@@ -11,6 +11,7 @@ if state == 'CANCELED' or state == 'FAILED' or call('EXISTS', K.job_done_emitted
 if state ~= 'PAUSED' then
   call('ZREM', K.jobs_active(), a.job)
   call('ZREM', K.jobs_retry(), a.job)
+  if a.expiresAt then call('ZADD', K.jobs_retry(), a.expiresAt, a.job) end
   call('HSET', run, 'state', 'PAUSED', 'pausedAt', a.now, 'waitReason', 'JOB_PAUSED')
   call('HDEL', run, 'waitUntil', 'lastError')
   job_event('JOB_PAUSED', a.job, a.now)

@@ -14,6 +14,7 @@ local states, cursor = call('GET', K.job_states(a.job)), tonumber(known[2])
 local state = cursor >= #states and 'ROUTED' or cursor > 0 and 'ROUTING' or 'QUEUED'
 call('HSET', run, 'state', state)
 call('HDEL', run, 'pausedAt', 'waitReason', 'waitUntil')
+call('ZREM', K.jobs_retry(), a.job)
 if cursor < #states then call('ZADD', K.jobs_active(), a.now, a.job) end
 job_event('JOB_RESUMED', a.job, a.now)
 wake('jobs')

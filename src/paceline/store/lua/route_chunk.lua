@@ -2,7 +2,9 @@
 -- a: job, cursor (expected), tasks [{index, to?, tz?, expiresAt?, phone? | ends? (E, O)}], priority, total, now
 -- Returns OK {cursor} | STALE (another router was here) | CLOSED (the job takes no more).
 -- It stops early where a contact was bound to another phone meanwhile; the caller decides that one again.
-local over, run = turn_is_over(a.job, a.cursor), K.job_run(a.job)
+local only_ends = true
+for _, item in ipairs(a.tasks) do only_ends = only_ends and item.ends ~= nil end
+local over, run = turn_is_over(a.job, a.cursor, only_ends), K.job_run(a.job)
 if over then return over end
 took_turn(a.job)
 local cursor = a.cursor
@@ -23,7 +25,11 @@ for _, item in ipairs(a.tasks) do
   cursor = item.index + 1
 end
 -- Ending tasks may have closed the job; its state is final then.
-if call('EXISTS', K.job_done_emitted(a.job)) == 0 then
+if job_is_paused(a.job) then
+  call('HSET', run, 'cursor', cursor)
+  call('ZREM', K.jobs_active(), a.job)
+  if cursor < a.total then call('ZADD', K.jobs_retry(), a.now, a.job) end
+elseif call('EXISTS', K.job_done_emitted(a.job)) == 0 then
   call('HSET', run, 'cursor', cursor, 'state', cursor >= a.total and 'ROUTED' or 'ROUTING')
   call('HDEL', run, 'lastError', 'waitReason', 'waitUntil')
   if cursor >= a.total then call('ZREM', K.jobs_active(), a.job) else call('ZADD', K.jobs_active(), a.now, a.job) end

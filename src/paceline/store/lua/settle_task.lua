@@ -55,8 +55,9 @@ if PROOF[a.outcome] then
       call('SREM', K.singles(phone), a.task)
       bind(about.to, phone, a.now)
       know_chat(phone, about.to, a.now)
-      count_for_person(about.to, a.task, a.now)
-      count_minute(session, 'sent60s', a.task, a.now)
+      wrote_to_person(about.to, a.task, a.now)
+      call('HSET', K.pacer(phone), 'lastSent', a.now)
+      if session then count_minute(session, 'sent60s', a.task, a.now) end
     end
   end
   ended()
@@ -72,7 +73,7 @@ if a.overdue and tonumber(call('ZSCORE', K.deadlines(), a.task) or a.now + 1) > 
 -- Which claim made the outcome unknown is kept: if that same claim turns out untouched, so is the message.
 local function may_have_gone_out()
   call('HSET', key, 'maybeSent', 1)
-  count_for_person(about.to, a.task, a.now)
+  wrote_to_person(about.to, a.task, a.now)
   call('HSETNX', key, 'maybeSentToken', about.token)
 end
 
@@ -99,7 +100,12 @@ take_out(a.task, session)
 if a.crash then crashed() end
 if a.unitBack then return_unit(phone, about.unitDay) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
-if a.unitBack and about.maybeSent ~= '1' then uncount_for_person(about.to, a.task) end
+local earlier_may = about.maybeSent == '1' and about.maybeSentToken ~= about.token
+if a.unitBack then
+  uncount_for_person(about.to, a.task, earlier_may)
+elseif a.outcome == 'failed' then
+  wrote_to_person(about.to, a.task, a.now)
+end
 if a.cooldownUntil then
   call('HSET', K.phone(phone), 'cooldownUntil', a.cooldownUntil)
   incident('PHONE_COOLDOWN', a.now, {phone = phone, sessionId = session, ['until'] = a.cooldownUntil, code = a.code})
@@ -186,7 +192,7 @@ function OUTCOME.cleared()
   -- Two may find it ended at once; the unit goes back with the phone, and so only once.
   if call('HGET', K.pacer(phone), 'unsettled') == a.task then
     return_unit(phone, about.unitDay)
-    if about.maybeSent ~= '1' then uncount_for_person(about.to, a.task) end
+    uncount_for_person(about.to, a.task, about.maybeSent == '1')
   end
   ended()
 end

@@ -1,8 +1,16 @@
 -- A job that cannot go on now waits, visibly, for its next turn.
 -- a: job, cursor (expected), reason, nextAt, now
--- Returns OK | STALE | CLOSED.
-local over, run = turn_is_over(a.job, a.cursor), K.job_run(a.job)
+-- Returns OK | STALE (another router was here, or the job was resumed meanwhile) | CLOSED.
+local over, run = turn_is_over(a.job, a.cursor, a.reason == 'JOB_PAUSED'), K.job_run(a.job)
 if over then return over end
+if a.reason == 'JOB_PAUSED' then
+  -- Resumed since the look: it has its place among the active ones, and a second one would be found when all is routed.
+  if not job_is_paused(a.job) then return reply('STALE') end
+  -- Nothing but the end of its messages' validity needs a look.
+  call('ZREM', K.jobs_active(), a.job)
+  call('ZADD', K.jobs_retry(), a.nextAt, a.job)
+  return reply('OK')
+end
 -- Jobs that wait for room look again together, so that the one served longest ago comes first.
 if a.reason == 'WAITING_FOR_ROOM' then
   local together = tonumber(call('GET', K.jobs_room()) or '0')

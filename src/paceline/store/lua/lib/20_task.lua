@@ -16,7 +16,7 @@ local function close_job(job, now)
   local state = call('HGET', run, 'state')
   if state ~= 'CANCELED' and state ~= 'FAILED' then state = string.find(states, '[FE]') and 'DONE_WITH_ERRORS' or 'DONE' end
   call('HSET', run, 'state', state, 'closedAt', now)
-  call('HDEL', run, 'waitReason', 'waitUntil')
+  call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt')
   if state ~= 'FAILED' then call('HDEL', run, 'lastError') end
   call('ZREM', K.jobs_active(), job)
   call('ZREM', K.jobs_retry(), job)

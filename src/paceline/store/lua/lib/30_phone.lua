@@ -68,10 +68,10 @@ local function put_back(phone, entries)
   end
 end
 
--- Parked tasks whose time has come return to the head. Returns how many.
+-- Parked tasks whose time has come return to the head, so many at once. Returns how many.
 local function unpark(phone, now)
   local ready = {}
-  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '-inf', now)) do
+  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '-inf', now, 'LIMIT', 0, 500)) do
     local task = cjson.decode(entry).task
     call('ZREM', K.parked(phone), entry)
     local retried = call('HGET', K.message(task), 'attempts')
@@ -149,7 +149,7 @@ local function phone_facts(phone)
     },
     restriction = about.restriction, restrictedUntil = tonumber(about.restrictedUntil), failures = list(failures),
     cooldownUntil = tonumber(about.cooldownUntil or '0'), quarantined = about.quarantined == '1',
-    fleetPaused = fleet.paused == '1', fleetStopped = fleet.stopped == '1', unsettled = pace.unsettled,
+    lastSentAt = tonumber(pace.lastSent), fleetPaused = fleet.paused == '1', fleetStopped = fleet.stopped == '1', unsettled = pace.unsettled,
     starts = list(starts), sends = list(sends), gapMs = tonumber(pace.gapMs or '0'), gapKey = pace.gapKey or '',
     capDay = pace.capDay or '', capUsed = tonumber(pace.capUsed or '0'), sessions = list(sessions),
   }

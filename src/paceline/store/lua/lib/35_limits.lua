@@ -38,8 +38,9 @@ end
 
 local function know_chat(phone, to, now)
   local key = K.chats(phone)
-  call('ZADD', key, now, to)
-  if call('ZCARD', key) > C.chats_kept then call('ZREMRANGEBYRANK', key, 0, 0) end
+  local is_new = call('ZADD', key, now, to) == 1
+  if is_new and call('ZCARD', key) > C.chats_kept then call('ZREMRANGEBYRANK', key, 0, 0) end
+  return is_new
 end
 
 local function knows(phone, to) return call('ZSCORE', K.chats(phone), to) and true or false end
@@ -54,49 +55,103 @@ local function count_restricted(phone, now)
   incident('FLEET_BREAKER', now, {phones = call('ZRANGE', key, 0, 99)})
 end
 
-local function is_restricted(phone, now)
-  local known = call('HMGET', K.phone(phone), 'restriction', 'restrictedUntil')
-  return known[1] and tonumber(known[2]) > now
+-- The platform's limits on new chats, each with its own end. The one that ends last is what counts.
+local LIMITS = {{'CAPPED', 'cappedUntil'}, {'TIME_LOCKED', 'timeLockedUntil'}}
+
+local function restricted_until(phone) return tonumber(call('HGET', K.phone(phone), 'restrictedUntil') or '0') end
+
+local function is_restricted(phone, now) return restricted_until(phone) > now end
+
+-- What a limit on new chats parked waits no longer than to `at`; only one person's if `to` is given.
+local function park_no_longer(phone, at, to)
+  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. string.format('%.0f', at), '+inf', 'LIMIT', 0, 5000)) do
+    local item = cjson.decode(entry)
+    local reason = (not to or item.to == to) and call('HGET', K.message(item.task), 'waitReason')
+    if reason == 'TIME_LOCKED' or reason == 'CAPPED' then
+      call('ZADD', K.parked(phone), at, entry)
+      call('HSET', K.message(item.task), 'waitUntil', at)
+    end
+  end
+end
+
+-- Writes down which limit counts after one of them changed, and what follows if new chats may start earlier than thought.
+local function weigh_limits(phone, now)
+  local key, was, kind, ends_at = K.phone(phone), restricted_until(phone), nil, 0
+  for _, limit in ipairs(LIMITS) do
+    local at = tonumber(call('HGET', key, limit[2]) or '0')
+    if at > ends_at then kind, ends_at = limit[1], at end
+  end
+  if kind then
+    call('HSET', key, 'restriction', kind, 'restrictedUntil', ends_at)
+  else
+    call('HDEL', key, 'restriction', 'restrictedUntil')
+  end
+  if ends_at ~= was then rescan(phone, now) end
+  if ends_at < was then park_no_longer(phone, math.max(now, ends_at)) end
+  if ends_at <= now and was > now then jobs_look_again(now) end
+end
+
+local function limit_field(kind)
+  for _, limit in ipairs(LIMITS) do
+    if limit[1] == kind then return limit[2] end
+  end
 end
 
 -- The platform lets this number start no new chats. What it stated counts; our own guess (after a 463) only while nothing is stated.
 local function restrict(phone, session, kind, until_ms, now, is_guess)
   local key, was = K.phone(phone), is_restricted(phone, now)
   if was and is_guess then return end
-  local known = call('HGET', key, 'restriction')
-  call('HSET', key, 'restriction', kind, 'restrictedUntil', until_ms)
-  rescan(phone, now)
-  if was and known == kind then return end
-  incident('PHONE_RESTRICTED', now, {phone = phone, sessionId = session, restriction = kind, ['until'] = until_ms})
+  local replaces = not is_guess and call('HDEL', key, 'lockIsGuess') == 1
+  if replaces then call('HDEL', key, 'timeLockedUntil') end
+  if is_guess then call('HSET', key, 'lockIsGuess', 1) end
+  local known = tonumber(call('HGET', key, limit_field(kind)) or '0')
+  call('HSET', key, limit_field(kind), until_ms)
+  weigh_limits(phone, now)
+  -- Only a limit that begins is news; the breaker counts the number that was free until now.
+  if not was or (known <= now and not replaces) then
+    incident('PHONE_RESTRICTED', now, {phone = phone, sessionId = session, restriction = kind, ['until'] = until_ms})
+  end
   if not was then count_restricted(phone, now) end
 end
 
--- What a restriction parked comes back at once.
-local function lift(phone, now)
-  call('HDEL', K.phone(phone), 'restriction', 'restrictedUntil')
-  for _, entry in ipairs(call('ZRANGE', K.parked(phone), 0, -1)) do
-    local reason = call('HGET', K.message(cjson.decode(entry).task), 'waitReason')
-    if reason == 'TIME_LOCKED' or reason == 'CAPPED' then call('ZADD', K.parked(phone), now, entry) end
+-- One limit is over, or all of them.
+local function lift(phone, kind, now)
+  call('HDEL', K.phone(phone), 'lockIsGuess')
+  for _, limit in ipairs(LIMITS) do
+    if not kind or limit[1] == kind then call('HDEL', K.phone(phone), limit[2]) end
   end
-  rescan(phone, now)
-  jobs_look_again(now)
+  weigh_limits(phone, now)
 end
 
 local function job_is_paused(job) return call('HGET', K.job_run(job), 'state') == 'PAUSED' end
 
--- When the whole fleet may send its next message, for one whose slot is `slot`; 0 if now. A hand-over counts until it is settled, then for a
--- minute from when we heard of it, so that no minute on the wire can hold more.
+-- When this number's turn comes under GLOBAL_RPM, for a message whose slot is `slot`; 0 if now. A hand-over counts until it is settled, then
+-- for a minute from when we heard of it, so that no minute on the wire can hold more. Whose last turn was longest ago goes first:
+-- otherwise those who look first would take every place, always.
 local UNSETTLED = 9e15
-local function fleet_free_at(slot)
+local function fleet_free_at(phone, slot)
   if C.global_rpm == 0 then return 0 end
-  local newest = call('ZREVRANGE', K.fleet_sends(), C.global_rpm - 1, C.global_rpm - 1, 'WITHSCORES')
-  local at = tonumber(newest[2] or nil)
-  if not at or at < slot - 60000 then return 0 end
+  local from = string.format('%.0f', slot - 60000)
+  local taken = call('ZCOUNT', K.fleet_sends(), from, '+inf')
+  local before = call('ZRANK', K.fleet_waiting(), phone) or call('ZCARD', K.fleet_waiting())
+  local lacking = taken + before - C.global_rpm + 1
+  if lacking <= 0 then return 0 end
+  local leaves = call('ZRANGEBYSCORE', K.fleet_sends(), from, '+inf', 'WITHSCORES', 'LIMIT', lacking - 1, 1)
+  local at = tonumber(leaves[2] or nil)
+  if not at then return slot + 60000 end
   return at == UNSETTLED and slot + 1000 or at + 60001
 end
 
-local function reserve_fleet(task, now)
+-- A place in the line, behind all whose last turn was longer ago.
+local function wait_for_fleet(phone)
+  call('ZADD', K.fleet_waiting(), 'NX', call('HGET', K.pacer(phone), 'fleetTurn') or 0, phone)
+end
+
+local function reserve_fleet(phone, task, now)
   if C.global_rpm == 0 then return end
+  call('ZREM', K.fleet_waiting(), phone)
+  -- Those who went in the same minute are shuffled by their task's id, or the first to look would be first in line each time.
+  call('HSET', K.pacer(phone), 'fleetTurn', string.format('%.0f', now + tonumber(string.sub(redis.sha1hex(task), 1, 4), 16) % 60000))
   local member = task .. '@' .. string.format('%.0f', now)
   call('ZREMRANGEBYSCORE', K.fleet_sends(), '-inf', now - 180000)
   call('ZADD', K.fleet_sends(), string.format('%.0f', UNSETTLED), member)
@@ -111,24 +166,38 @@ local function settle_fleet(task, now, on_wire)
 end
 
 -- Until when this person has had as many messages as they may get, over all numbers; 0 if another may go. A message does not count
--- against itself.
+-- against itself. What is only handed over (h:) may turn out not to have gone: then it is worth another look soon.
 local function frequency_free_at(to, task, now)
   if C.frequency_cap == 0 then return 0 end
   local found, count = call('ZREVRANGEBYSCORE', K.recipient_sends(to), '+inf', '(' .. string.format('%.0f', now - C.frequency_window),
-    'WITHSCORES', 'LIMIT', 0, C.frequency_cap + 1), 0
+    'WITHSCORES', 'LIMIT', 0, C.frequency_cap + 2), 0
+  local is_firm = true
   for i = 1, #found, 2 do
-    if found[i] ~= task then count = count + 1 end
-    if count == C.frequency_cap then return tonumber(found[i + 1]) + C.frequency_window end
+    if found[i] ~= task and found[i] ~= 'h:' .. task then
+      count = count + 1
+      if string.sub(found[i], 1, 2) == 'h:' then is_firm = false end
+    end
+    if count == C.frequency_cap then return is_firm and tonumber(found[i + 1]) + C.frequency_window or now + 60000 end
   end
   return 0
 end
 
-local function count_for_person(to, task, at)
+local function count_for_person(to, member, at)
   if C.frequency_cap == 0 then return end
   local key = K.recipient_sends(to)
   call('ZREMRANGEBYSCORE', key, '-inf', at - C.frequency_window)
-  call('ZADD', key, at, task)
+  call('ZADD', key, at, member)
   call('PEXPIRE', key, C.frequency_window * 2)
 end
 
-local function uncount_for_person(to, task) call('ZREM', K.recipient_sends(to), task) end
+-- It went out, or may have.
+local function wrote_to_person(to, task, at)
+  call('ZREM', K.recipient_sends(to), 'h:' .. task)
+  count_for_person(to, task, at)
+end
+
+-- It certainly did not go out this time; an earlier try that may have still counts.
+local function uncount_for_person(to, task, earlier_may)
+  call('ZREM', K.recipient_sends(to), 'h:' .. task)
+  if not earlier_may then call('ZREM', K.recipient_sends(to), task) end
+end

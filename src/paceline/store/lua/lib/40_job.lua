@@ -15,10 +15,11 @@ end
 local function took_turn(job) call('HSET', K.job_run(job), 'turn', call('INCR', K.turn_counter())) end
 
 -- The answer to a router whose turn is over: another was here, or the job takes no more. Nothing if the turn is its own.
-local function turn_is_over(job, cursor)
+-- Of a paused job messages may still end (their validity does not wait), but none may go anywhere.
+local function turn_is_over(job, cursor, only_ends)
   local run = call('HMGET', K.job_run(job), 'cursor', 'state')
   if tonumber(run[1] or '-1') ~= cursor then return reply('STALE') end
-  if run[2] == 'QUEUED' or run[2] == 'ROUTING' then return nil end
+  if run[2] == 'QUEUED' or run[2] == 'ROUTING' or (run[2] == 'PAUSED' and only_ends) then return nil end
   call('ZREM', K.jobs_active(), job)
   return reply('CLOSED')
 end
