@@ -164,7 +164,19 @@ async def test_what_people_write_is_not_kept_in_the_history_of_the_session(platf
                 "data.until",
                 id=f"until {until}",
             )
-            for until in (None, True, 0, -1, 1.5, "soon", NOON // 1_000, str(NOON), [NOON], NOON + 366 * DAY_MS + 1, 10**30)
+            for until in (
+                None,
+                True,
+                0,
+                -1,
+                1.5,
+                "soon",
+                NOON // 1_000,
+                str(NOON),
+                [NOON],
+                NOON + 366 * DAY_MS + 1,
+                10**30,
+            )  # fmt: skip
         ],
     ],
 )

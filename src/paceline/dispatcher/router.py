@@ -62,6 +62,10 @@ class Router:
             self.failed += 1
             await self._store.jobs.fail(turn.job, f"malformed job: {error}", now_ms=now_ms)
             return
+        if turn.cursor >= job.total:
+            # All of it is routed; it only stood in the round once too often.
+            await self._store.jobs.route(job, turn.cursor, [], now_ms=now_ms)
+            return
         if not contacts:
             self.failed += 1
             await self._store.jobs.fail(job.job_id, "the contacts of the job are missing", now_ms=now_ms)
@@ -149,4 +153,5 @@ def _routed(job: Job, index: int, contact: Contact, phone: str, sticky: Sticky |
         expires_at=job.expires_at(index),
         phone=phone,
         seen=sticky.phone if sticky else None,
+        seen_warm=sticky.warm_at_ms if sticky else 0,
     )

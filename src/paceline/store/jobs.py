@@ -55,6 +55,8 @@ class TaskRoute(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     expires_at: int | None = None
     phone: str | None = None
     seen: str | None = None
+    """Which phone the contact was bound to when this was decided, and since when they had written to it."""
+    seen_warm: int = 0
     ends: str | None = None
 
 
@@ -115,7 +117,7 @@ class Jobs:
     async def route(self, job: Job, cursor: int, tasks: Sequence[TaskRoute], *, now_ms: int) -> Routed:
         return await self._caller.call(
             "route_chunk", Routed, job=job.job_id, cursor=cursor, tasks=tasks, priority=job.priority, total=job.total,
-            now=now_ms,
+            named=job.phone is not None, now=now_ms,
         )  # fmt: skip
 
     async def yield_turn(self, job_id: str, cursor: int, *, reason: str, next_at_ms: int, now_ms: int) -> str:

@@ -5,7 +5,8 @@ The real policies, the real Lua on a real Redis, the real worker core and the si
 and HTTP are replaced. One seed decides everything: who runs next, what crashes, which reply is lost. The same seed
 gives the same run.
 
-Belongs here: the scheduler (`sim`), the platform put together (`world`), what happens in a run (`scenario`), the judges
-(`checkers`). The judges read the ledger and the API, never our own counters. Does not belong here: anything production
-needs.
+Belongs here: the scheduler (`sim`, `steps`), the platform put together (`world`, `workers`, `ports`, `posting`), what
+happens in a run (`scenario`, `drills`, `presses`) and who does it (`people`, `operators`), what they know (`outside`),
+the judges (`checkers`, `judges_*`) and the bugs they must see (`planted`). The judges read the ledger, the API and what
+people outside know, never our own counters. Does not belong here: anything production needs.
 """

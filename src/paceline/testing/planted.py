@@ -1,80 +1,6 @@
-"""Planted bugs: a green run shows something only if the judges would have seen red. Each of these must be caught.
+"""Planted bugs: a green run shows something only if the judges would have seen red. Each of these must be caught."""
 
-A bug is a text replaced in a Lua file, or a Python name replaced for the time of a run.
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-from unittest.mock import patch
-
-import msgspec
-
-from paceline.domain.ids import whatsapp_id
-from paceline.policy import gate, pacing, retry
-
-Mutation = dict[str, tuple[str, str]]
-
-
-class Bug(msgspec.Struct, frozen=True):
-    name: str
-    promise: str
-    """Which promise of SPEC §11 breaks."""
-    lua: Mutation = {}
-    python: tuple[str, str] = ("", "")
-    """The attribute to replace, and the function here that replaces it."""
-    seeds: tuple[int, ...] = ()
-    """Where it was seen before, so that it need not be looked for: tried first, then the drills and all the others."""
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        if not self.python[0]:
-            yield
-            return
-        with patch(self.python[0], globals()[self.python[1]]):
-            yield
-
-
-def _always_give(task: gate.OutboxTask, who: Any, rules: Any, *, lease_ms: int, now_ms: int) -> gate.Give:
-    lease_until = now_ms + lease_ms
-    return gate.Give(task.send_after, lease_until - 1_000, lease_until)
-
-
-def _resend_always(**facts: Any) -> retry.RetryDecision:
-    return retry.Retry(facts["now_ms"] + 1_000, pinned=True)
-
-
-def _no_rolling_minute(pace: pacing.Pace, sends: Any, gap_ms: int, starts: Any = None) -> int:
-    return int(sends[-1] + gap_ms) if sends else 0
-
-
-_next_slot = pacing.next_slot
-
-
-def _half_a_rest(pace: pacing.Pace, sends: Any, gap_ms: int, starts: Any = None) -> int:
-    return _next_slot(pace, sends, gap_ms // 2, starts)
-
-
-def _server_zone(phone: str, timezone: str | None) -> str:
-    return "UTC"
-
-
-def _no_second_try(code: str, **facts: Any) -> retry.RetryDecision:
-    return retry.GiveUp(code, "permanent")
-
-
-def _all_at_once(job: Any, index: int) -> int:
-    return int(job.accepted_at)
-
-
-_ids_given = 0
-
-
-def _new_id_each_time(task: str) -> str:
-    global _ids_given  # noqa: PLW0603 - a planted bug need not be pretty
-    _ids_given += 1
-    return whatsapp_id(f"{task}#{_ids_given}")
-
+from paceline.testing.planting import Bug
 
 BUGS = [
     Bug("the task is taken from the queue but not put into the outbox", "I1", {
@@ -88,7 +14,7 @@ BUGS = [
         seeds=(2, 3)),
     Bug("a proof that a message went out is ignored once it was given up", "I1", {
         "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now)",
-                            "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now)")}, seeds=(2, 18)),
+                            "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
         "60_heads.lua": ("tz = item.tz, expiresAt = item.expiresAt,", "tz = item.tz, expiresAt = 0,")},
         seeds=(41, 43)),
@@ -96,20 +22,20 @@ BUGS = [
         "60_heads.lua": ("suppressed = call('ZSCORE', K.suppressions(), item.to) and true or false",
                          "suppressed = item.seq % 2 == 0")}, seeds=(24, 54)),
     Bug("every failure is final", "I1", python=("paceline.policy.retry.after_failure", "_no_second_try"),
-        seeds=(59, 51)),
+        seeds=(10,)),
     Bug("an unknown outcome is sent again although it must be held", "I2",
-        python=("paceline.policy.retry.after_unknown", "_resend_always"), seeds=(22, 15)),
+        python=("paceline.policy.retry.after_unknown", "_resend_always"), seeds=(15,)),
     Bug("a new message id for every try", "I2", python=("paceline.worker.sender.whatsapp_id", "_new_id_each_time"),
         seeds=(43, 14)),
-    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}, seeds=(41, 9)),
+    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}, seeds=(-20,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
-        seeds=(41, 9)),
+        seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),
         seeds=(-1,)),
     Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1)", "'capUsed', used)")},
-        seeds=(34,)),
+        seeds=(36,)),
     Bug("hours are those of the server", "I4", python=("paceline.policy.hours.phone_zone", "_server_zone"),
-        seeds=(9, 50)),
+        seeds=(50,)),
     Bug("the gate lets everything pass", "I4", python=("paceline.policy.gate.decide", "_always_give"), seeds=(-8, 13)),
     Bug("what is scheduled goes at once", "I4", python=("paceline.domain.jobs.Job.scheduled_at", "_all_at_once"),
         seeds=(56, 39)),
@@ -131,6 +57,103 @@ BUGS = [
         "60_heads.lua": ("call('ZSCORE', K.suppressions(), item.to) and true or false", "false"),
         "hand_off.lua": ("call('ZSCORE', K.suppressions(), item.to)", "false"),
         "open_claim.lua": ("call('ZSCORE', K.suppressions(), about.to) and true or false", "false"),
-        "claim_outbox.lua": ("call('ZSCORE', K.suppressions(), about.to)", "false")}, seeds=(23, 32)),
-    Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(48, 52)),
+        "claim_outbox.lua": ("call('ZSCORE', K.suppressions(), about.to)", "false")}, seeds=(14,)),
+    Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(10,)),
+    # What the platform lays on numbers.
+    Bug("a cool-down is not kept", "I10", python=("paceline.policy.retry.cooldown_until", "_no_cooldown"),
+        seeds=(-10,)),
+    Bug("a message that was refused is tried again", "I10",
+        python=("paceline.policy.retry.after_failure", "_refused_is_retried"), seeds=(-9,)),
+    Bug("a message that was refused goes to another number", "I10", {
+        "settle_task.lua": ("function OUTCOME.failed()\n", """function OUTCOME.failed()
+  for _, other in ipairs(a.code == 'RESTRICTED_463' and call('ZRANGE', K.phones(), 0, -1) or {}) do
+    if other ~= phone and waits_again('t') then
+      put_back(other, {about.entry})
+      make_due(other, a.now)
+      return
+    end
+  end
+""")}, seeds=(-9,)),
+    Bug("a restriction is forgotten", "I10", {
+        "35_limits.lua": ("call('HSET', key, 'restriction', kind, 'restrictedUntil', ends_at)", "")}, seeds=(-9,)),
+    Bug("a restricted number puts off people it knows, too", "I10", {
+        "60_heads.lua": ("isKnown = knows(phone, item.to)", "isKnown = false")}, seeds=(-19,)),
+    Bug("the breaker trips at the second number", "I10", {
+        "35_limits.lua": ("if call('ZCARD', key) < C.breaker_phones or", "if call('ZCARD', key) < 2 or")},
+        seeds=(8,)),
+    Bug("the breaker never trips", "I10", {
+        "35_limits.lua": ("if call('ZCARD', key) < C.breaker_phones or", "if true or")}, seeds=(-9,)),
+    Bug("the breaker remembers a second, not an hour", "I10", {
+        "35_limits.lua": ("string.format('%.0f', now - C.breaker_window)", "string.format('%.0f', now - 1000)")},
+        seeds=(-9,)),
+    Bug("the breaker counts one number again and again", "I10", {
+        "35_limits.lua": ("call('ZADD', key, now, phone)", "call('ZADD', key, now, '1')")}, seeds=(-9,)),
+    Bug("a restored number's queue goes to another", "I10", {
+        "requeue_phone.lua": ("  rescan(phone, a.now)\n", """
+  for _, other in ipairs(call('ZRANGE', K.phones(), 0, -1)) do
+    local entry = other ~= phone and call('RPOP', K.queue(phone))
+    while entry do
+      put_back(other, {entry})
+      make_due(other, a.now)
+      entry = call('RPOP', K.queue(phone))
+    end
+  end
+""")}, seeds=(-11,)),
+    Bug("a warm chat moves to another number", "I2", python=("paceline.policy.routing.Sticky.is_warm", "_never_warm"),
+        seeds=(-17,)),
+    Bug("the number a job names is ignored", "I2",
+        python=("paceline.policy.routing.Fleet._choose", "_no_name_counts"), seeds=(-18,)),
+    # Pace, with all that people and SmartGuard set.
+    Bug("every number is as old as can be", "I3", python=("paceline.policy.trust.Policy.level", "_all_are_old"),
+        seeds=(4,)),
+    Bug("what is set through /pacers is lost", "I3", {
+        "set_pacer.lua": ("    call('HSET', key, field, value)\n", "")}, seeds=(-13,)),
+    Bug("an operator's rate is not kept", "I3", {
+        "70_operators.lua": ("call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)", "")},
+        seeds=(-13,)),
+    Bug("SmartGuard overwrites an operator's rate", "I3", {
+        "guard_change.lua": ("if is_manual or not facts.sessions", "if not facts.sessions")},
+        python=("paceline.dispatcher.guard.guard_facts", "_everything_is_automatic"), seeds=(-20,)),
+    Bug("SmartGuard changes a number at every tick", "I3",
+        python=("paceline.dispatcher.guard.guard_facts", "_long_ago"), seeds=(-19,)),
+    Bug("an automatic override makes a number faster", "I3",
+        python=("paceline.policy.pacing.pace_for", "_automatic_as_manual"), seeds=(-19,)),
+    Bug("the fleet's rate is not counted", "I3", {
+        "35_limits.lua": ("call('ZADD', K.fleet_sends(), string.format('%.0f', UNSETTLED), member)", "")},
+        seeds=(-16,)),
+    Bug("the fleet's rate counts only what is under way", "I3", {
+        "35_limits.lua": ("if on_wire then call('ZADD', K.fleet_sends(), 'XX', now, member) else", "do")},
+        seeds=(-16,)),
+    Bug("what a person was sent is not counted", "I4", {
+        "35_limits.lua": ("  call('ZADD', key, at, member)\n", "")}, seeds=(-15,)),
+    Bug("what a person was sent is forgotten when it is settled", "I4", {
+        "35_limits.lua": ("  count_for_person(to, task, at)\n", "")}, seeds=(-15,)),
+    # What people hold and cancel.
+    Bug("a paused job goes on", "I9", {
+        "35_limits.lua": ("return call('HGET', K.job_run(job), 'state') == 'PAUSED'", "return false")}, seeds=(-12,)),
+    Bug("what was handed over goes although its job is paused", "I9", {
+        "open_claim.lua": ("jobPaused = job_is_paused((split(task)))", "jobPaused = false"),
+        "claim_outbox.lua": ("if job_is_paused((split(a.task))) then", "if false then")}, seeds=(-14,)),
+    Bug("a resumed job stays paused", "I1", {"resume_job.lua": ("call('HSET', run, 'state', state)", "")},
+        seeds=(-14,)),
+    Bug("a paused fleet goes on", "I9", {
+        "30_phone.lua": ("fleetPaused = fleet.paused == '1'", "fleetPaused = false"),
+        "hand_off.lua": ("if fleet[1] == '1' then", "if false then"),
+        "claim_outbox.lua": ("if call('HGET', K.fleet(), 'paused') == '1' or", "if")}, seeds=(-12,)),
+    Bug("a stopped fleet goes on", "I9", {
+        "30_phone.lua": ("fleetStopped = fleet.stopped == '1'", "fleetStopped = false"),
+        "hand_off.lua": ("if fleet[2] == '1' then", "if false then"),
+        "claim_due.lua": ("if call('HGET', K.fleet(), 'stopped') == '1' then", "if false then")}, seeds=(-12,)),
+    Bug("one message is canceled in word only", "I9", {
+        "cancel_task.lua": ("if TAKE_OUT[byte] then TAKE_OUT[byte]() end",
+                            "if byte then return reply('OK', {state = 'X'}) end")}, seeds=(38,)),
+    Bug("canceling a queue forgets what is parked", "I9", {
+        "cancel_queue.lua": ("call('ZRANGE', K.parked(a.phone), 0, left - 1)", "{}")}, seeds=(-12,)),
+    # SEND_MODE=api.
+    Bug("a hand-over by post is forgotten", "I1", {
+        "hand_off.lua": ("call('ZADD', K.handing(), a.now, item.task)", "")}, seeds=(-18,)),
+    Bug("a late post brings back what was taken back", "I1", {
+        "enqueue_outbox.lua": ("if byte == 'h' and known[2] == '1' then", "if has('hrt', byte) then"),
+        "claim_outbox.lua": ("if byte_of(a.task) ~= 'h' then", "if not has('hrt', byte_of(a.task)) then")},
+        seeds=(-21,)),
 ]  # fmt: skip

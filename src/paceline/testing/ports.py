@@ -14,8 +14,11 @@ from paceline.orchestrator.settling import Settling, Word
 from paceline.store.blocking import BlockingRedis
 from paceline.store.client import Command
 from paceline.store.scripts import Script
-from paceline.testing.sim import Do, Pause, Point, Process, ProcessDied, Sim
+from paceline.testing.outside import TAPPED, Outside, Told
+from paceline.testing.sim import Sim
+from paceline.testing.steps import Do, Pause, Point, Process, ProcessDied
 from paceline.worker.book import SendError
+from paceline.worker.drivers.simulated import SimulatedDriver
 from paceline.worker.protocol import (
     ByRaw,
     ClaimAnswer,
@@ -36,6 +39,8 @@ T = TypeVar("T")
 CLAIM_WAIT_MS = 3_600_000
 """A long poll in virtual time; longer than in production, so that idle nights cost few steps."""
 
+BANNED_WAIT_MS = 3_600_000
+
 _SET_DEADLINES = ("hand_off", "claim_outbox")
 """The sweeper is woken by nobody in production: it looks every second. Here it sleeps until a deadline is set."""
 
@@ -43,10 +48,11 @@ _SET_DEADLINES = ("hand_off", "claim_outbox")
 class SimLink:
     """Redis as one process sees it."""
 
-    def __init__(self, sim: Sim, process: Process, redis: BlockingRedis) -> None:
+    def __init__(self, sim: Sim, process: Process, redis: BlockingRedis, outside: Outside) -> None:
         self._sim = sim
         self._process = process
         self._redis = redis
+        self._outside = outside
 
     async def run(self, script: Script, argument: str) -> Any:
         return await Do(self._process, lambda: self._run(script, argument))
@@ -57,6 +63,8 @@ class SimLink:
 
     def _run(self, script: Script, argument: str) -> Any:
         answer = self._redis.run(script, argument)
+        if script.name in TAPPED:
+            self._outside.tap(script.name, argument, answer, self._sim.now_ms)
         for topic in self._redis.wakes():
             self._sim.notify(topic)
         if script.name in _SET_DEADLINES:
@@ -78,6 +86,14 @@ class SimWake:
         self._sim.notify(self._key)
 
 
+class PatientDriver(SimulatedDriver):
+    """A worker whose account is banned asks every second whether it is connected. Here it asks once an hour: nothing
+    but a new worker can change it."""
+
+    async def wait_connected(self, timeout_ms: int) -> bool:
+        return await super().wait_connected(BANNED_WAIT_MS if self._whatsapp.banned else timeout_ms)
+
+
 class SimProtocol:
     """The worker protocol, answered by the orchestrator's own logic; requests and answers may get lost on the way."""
 
@@ -91,6 +107,7 @@ class SimProtocol:
         desk: Desk,
         settling: Settling,
         inbound: Inbound,
+        outside: Outside,
         terms: Callable[[], tuple[int, TypingWindow, int]],
     ) -> None:
         self._sim = sim
@@ -100,7 +117,9 @@ class SimProtocol:
         self._desk = desk
         self._settling = settling
         self._inbound = inbound
+        self._outside = outside
         self._terms = terms
+        self._first_told: dict[str, int] = {}
 
     async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
         welcome = await self._ask(
@@ -152,9 +171,28 @@ class SimProtocol:
 
     async def webhook(self, event: WorkerEvent) -> None:
         inbound = msgspec.convert(msgspec.to_builtins(event), InboundEvent)
+
+        async def tell() -> None:
+            began = self._first_told.setdefault(event.event_id, self._sim.now_ms)
+            await self._inbound.receive(inbound, now_ms=self._sim.now_ms)
+            self._note(inbound, began)
+
         for _ in range(1 + self._sim.chance(self._sim.faults.lose_reply)):
             # Now and then a webhook comes twice.
-            await self._ask(lambda: self._inbound.receive(inbound, now_ms=self._sim.now_ms))
+            await self._ask(tell)
+
+    def _note(self, event: InboundEvent, began: int) -> None:
+        data = event.data
+        told = Told(event.event, self._outside.phone_of[self._session], began, self._sim.now_ms, stated=event.timestamp)
+        if event.event == "RESTRICTION":
+            told = msgspec.structs.replace(told, kind=data["kind"], until=data.get("until") or 0)
+        elif event.event == "MESSAGE_RECEIVED":
+            told = msgspec.structs.replace(told, kind="RECEIVED", who=data["from"])
+        elif event.event == "DISCONNECTED" and data.get("code") in (401, 402, 403, 406):
+            told = msgspec.structs.replace(told, kind="BANNED")
+        else:
+            return
+        self._outside.told.append(told)
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
         await Point(self._worker)

@@ -27,7 +27,8 @@ from paceline.policy.trust import DAY_MS
 from paceline.store.blocking import BlockingRedis
 from paceline.testing import scenario
 from paceline.testing.checkers import check
-from paceline.testing.planted import BUGS, Bug
+from paceline.testing.planted import BUGS
+from paceline.testing.planting import Bug
 from paceline.testing.world import Limits, World
 
 PLANTED_SEEDS = 150
@@ -167,7 +168,7 @@ def _caught_here(bug: Bug) -> Run | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m paceline.testing", description="Run the World over many seeds.")
-    parser.add_argument("--seeds", default="-8:100", metavar="FIRST:LAST")
+    parser.add_argument("--seeds", default=f"{-len(scenario.DRILLS)}:100", metavar="FIRST:LAST")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--planted", action="store_true", help="show that every planted bug is caught")
     options = parser.parse_args()

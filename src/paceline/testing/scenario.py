@@ -6,74 +6,32 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from paceline.policy.trust import DAY_MS, Level, Policy
-from paceline.testing.sim import Faults
+from paceline.domain.jobs import Strategy
+from paceline.policy.trust import DAY_MS, Policy, parse
+from paceline.settings import read_policy
+from paceline.testing.drills import DRILLS
+from paceline.testing.plans import (
+    BURSTY,
+    FAST,
+    GROWING,
+    HOUR_MS,
+    MIDNIGHTS_MS,
+    MINUTE_MS,
+    TIGHT,
+    JobPlan,
+    PhonePlan,
+    Scenario,
+)
+from paceline.testing.presses import draw_deeds
+from paceline.testing.steps import Faults
 from paceline.worker.drivers.config import Behaviour
 
-MINUTE_MS = 60_000
-HOUR_MS = 3_600_000
-MIDNIGHTS_MS = (1_792_886_400_000, 1_793_491_200_000, 1_806_105_600_000, 1_794_700_800_000)
-"""Midnight UTC of the days on which the clocks go back in Europe and in America, of the day before they go forward in
-Europe, and of an ordinary Sunday."""
+__all__ = ["DRILLS", "draw"]
+
 COUNTRIES = ("9725", "9725", "9725", "8190", "1808")
 """Israel, Japan, Hawaii: awake at different hours, and some never together with some numbers."""
-
-FAST = Policy(name="fast", levels=(Level("only", 12, (1_000, 2_000)),), typing_ms=(0, 500), burst_limit=0)
-BURSTY = Policy(name="bursty", levels=(Level("only", 20, (2_000, 4_000)),), typing_ms=(200, 1_500))
-TIGHT = Policy(
-    name="tight",
-    levels=(
-        Level("cold", 6, (6_000, 9_000), max_age_days=3, daily_cap=8, hours=(9, 11)),
-        Level("hot", 10, (4_000, 6_000), daily_cap=14, hours=(8, 12)),
-    ),
-    recipient_hours=(9, 20),
-    typing_ms=(500, 2_000),
-)
-
-
-class PhonePlan(msgspec.Struct, frozen=True):
-    """A number and one of its sessions; a number with two of them stands here twice."""
-
-    phone: str
-    session: str
-    age_ms: int
-    timezone: str
-
-
-class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    at_ms: int
-    contacts: list[str]
-    priority: int
-    on_unknown: str
-    validity_seconds: int
-    single: bool = False
-    delay_ms: int = 0
-    """Its `sendAt`, counted from when it is posted."""
-    spread_minutes: int = 0
-
-    @property
-    def text(self) -> str:
-        return f"text of {self.name}"
-
-
-class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    seed: int
-    policy: Policy
-    phones: list[PhonePlan]
-    jobs: list[JobPlan]
-    suppressions: list[tuple[int, str]]
-    """When somebody says stop."""
-    cancels: list[tuple[int, int]]
-    """When the n-th job is canceled."""
-    outage: tuple[int, int]
-    """From when and for how long the first number's worker stands still."""
-    behaviour: Behaviour
-    faults: Faults
-    lease_ms: int
-    start_ms: int
-    lost_volumes: bool = False
-    """A worker that crashes may lose its journal with its volume."""
+PRESETS = (parse(read_policy("default")), parse(read_policy("distribution")))
+STRATEGIES: tuple[Strategy | None, ...] = (None, None, "sticky", "least_loaded", "health_based", "round_robin")
 
 
 def draw(seed: int) -> Scenario:
@@ -81,13 +39,18 @@ def draw(seed: int) -> Scenario:
     if seed < 0:
         return DRILLS[-seed - 1]
     rng = Random(seed)
-    policy = rng.choice([FAST, BURSTY, TIGHT, TIGHT])
+    policy = rng.choice([FAST, FAST, BURSTY, GROWING, GROWING, TIGHT, TIGHT, *PRESETS])
     hold_only = rng.random() < 0.4
-    phones = [_phone(rng, number) for number in range(rng.randint(1, 3))]
+    phones = [_phone(rng, number, policy) for number in range(rng.choice([1, 2, 2, 3, 4]))]
     if rng.random() < 0.3:
         phones.append(msgspec.structs.replace(phones[0], session="second"))
-    start_ms, outage = _start(rng, phones[0].timezone)
-    jobs = [_job(rng, f"job-{number}", hold_only, start_ms) for number in range(rng.randint(1, 3))]
+    start_ms, outage = _start(rng, phones[0].timezone, policy)
+    most = 8 if policy in PRESETS else rng.choice([14, 14, 30])
+    jobs = [
+        _job(rng, f"job-{number}", start_ms, most, hold_only=hold_only, phones=[plan.phone for plan in phones])
+        for number in range(rng.randint(1, 3))
+    ]
+    jobs = _overlapping(rng, jobs)
     everybody = [to for job in jobs for to in job.contacts]
     return Scenario(
         seed=seed,
@@ -97,37 +60,49 @@ def draw(seed: int) -> Scenario:
         outage=outage,
         jobs=jobs,
         suppressions=[(_soon(rng, start_ms), rng.choice(everybody)) for _ in range(rng.choice([0, 0, 1, 2]))],
-        cancels=[(_soon(rng, start_ms), rng.randrange(len(jobs)))] if rng.random() < 0.3 else [],
-        behaviour=_behaviour(rng, dedupe=not hold_only),
+        cancels=[(_soon(rng, start_ms), rng.randrange(len(jobs)))] if rng.random() < 0.2 else [],
+        behaviour=_stormy(seed, _behaviour(rng, dedupe=not hold_only)),
         faults=_faults(rng, start_ms),
         lease_ms=rng.choice([20_000, 120_000]),
         lost_volumes=rng.random() < 0.15,
+        deeds=draw_deeds(rng, start_ms, len(phones), jobs) if rng.random() < 0.6 else [],
+        api=rng.random() < 0.33,
+        global_rpm=rng.choice([0, 0, 0, 4, 6]),
+        frequency=rng.choice([(0, 0), (0, 0), (1, 10 * MINUTE_MS), (2, HOUR_MS)]),
+        guard_tick_ms=rng.choice([0, 60_000, 90_000]),
+        restores=rng.random() < 0.5,
+        patience_ms=rng.randint(1, 12) * MINUTE_MS,
     )
 
 
-def _phone(rng: Random, number: int) -> PhonePlan:
+def _phone(rng: Random, number: int, policy: Policy) -> PhonePlan:
+    """Young, old, or about to grow up within the run."""
     zone = rng.choice(["Europe/London", "Asia/Jerusalem", "America/New_York"])
-    age_ms = rng.choice([DAY_MS // 2, 30 * DAY_MS])
-    return PhonePlan(f"44770090{number:04d}", f"s{number}", age_ms, zone)
+    bounds = [level.max_age_days for level in policy.levels if level.max_age_days]
+    ages = [DAY_MS // 2, 30 * DAY_MS]
+    if bounds:
+        ages += [round(rng.choice(bounds) * DAY_MS) - rng.choice([0, rng.randrange(10 * MINUTE_MS)])] * 2
+    return PhonePlan(f"44770090{number:04d}", f"s{number}", rng.choice(ages), zone)
 
 
-def _start(rng: Random, zone: str) -> tuple[int, tuple[int, int]]:
+def _start(rng: Random, zone: str, policy: Policy) -> tuple[int, tuple[int, int]]:
     """Any hour of a day worth looking at, with the worker away for minutes; or shortly before the first number closes,
     with its worker away at that very moment."""
     midnight = rng.choice(MIDNIGHTS_MS)
-    if rng.random() < 0.5:
+    closing_hours = {level.hours[1] for level in policy.levels if level.hours}
+    if rng.random() < 0.5 or not closing_hours:
         start = midnight + rng.randrange(24 * HOUR_MS)
         return start, (start + rng.randrange(5 * MINUTE_MS), rng.randrange(6 * MINUTE_MS))
-    local = datetime.fromtimestamp(midnight / 1000, ZoneInfo(zone)).replace(hour=rng.choice([11, 12]), minute=0)
+    hour = rng.choice(sorted(closing_hours))
+    local = datetime.fromtimestamp(midnight / 1000, ZoneInfo(zone)).replace(hour=hour, minute=0)
     closing = round(local.timestamp() * 1000)
     start = closing - rng.randint(MINUTE_MS, 5 * MINUTE_MS)
     return start, (closing - rng.randrange(20_000), rng.randrange(50_000))
 
 
-def _job(rng: Random, name: str, hold_only: bool, start_ms: int) -> JobPlan:
+def _job(rng: Random, name: str, start_ms: int, most: int, *, hold_only: bool, phones: list[str]) -> JobPlan:
     single = rng.random() < 0.25
     first = rng.randrange(9_000)
-    most = rng.choice([14, 14, 30])
     country = rng.choice(COUNTRIES)
     digits = 11 if country == "1808" else 12
     contacts = [f"{country}{first + number:0{digits - 4}d}" for number in range(1 if single else rng.randint(2, most))]
@@ -142,7 +117,17 @@ def _job(rng: Random, name: str, hold_only: bool, start_ms: int) -> JobPlan:
         single=single,
         delay_ms=rng.choice([0, 0, 0, 4 * MINUTE_MS]),
         spread_minutes=rng.choice([0, 0, 0, 6]),
+        strategy=None if single else rng.choice(STRATEGIES),
+        phone=rng.choice([None, None, None, None, None, rng.choice(phones)]),
     )
+
+
+def _overlapping(rng: Random, jobs: list[JobPlan]) -> list[JobPlan]:
+    """Sometimes several jobs write to the same people."""
+    if len(jobs) < 2 or rng.random() < 0.5:
+        return jobs
+    people = max((job.contacts for job in jobs), key=len)
+    return [msgspec.structs.replace(job, contacts=people[: len(job.contacts)]) for job in jobs]
 
 
 def _soon(rng: Random, start_ms: int) -> int:
@@ -151,6 +136,7 @@ def _soon(rng: Random, start_ms: int) -> int:
 
 def _behaviour(rng: Random, *, dedupe: bool) -> Behaviour:
     trouble = rng.choice([0.0, 0.02, 0.1])
+    limits = rng.random() < 0.5
     return Behaviour(
         dedupe=dedupe,
         ack_delay_ms=(20, 800),
@@ -160,12 +146,25 @@ def _behaviour(rng: Random, *, dedupe: bool) -> Behaviour:
         disconnect_before=trouble,
         disconnect_after=trouble,
         not_registered=trouble / 2,
-        restricted=trouble / 4,
-        rate_limit=trouble / 4,
+        restricted=rng.choice([0.0, 0.02, 0.06]) if limits else 0.0,
+        rate_limit=rng.choice([0.0, 0.02, 0.08]) if limits else trouble / 4,
+        time_lock=rng.choice([0.0, 0.03, 0.1]) if limits else 0.0,
+        time_lock_ms=rng.choice([10 * MINUTE_MS, HOUR_MS]),
+        new_chats=rng.choice([0, 0, 4, 8]) if limits else 0,
+        new_chats_cycle_ms=rng.choice([15 * MINUTE_MS, 4 * HOUR_MS]),
+        ban=rng.choice([0.0, 0.0, 0.02, 0.06]) if limits else 0.0,
         delivered_ratio=rng.choice([1.0, 0.7]),
         delivered_delay_ms=rng.choice([(300, 5_000), (300, 90_000)]),
         read_delay_ms=(2_000, 120_000),
+        reply_ratio=rng.choice([0.0, 0.0, 0.4]),
     )
+
+
+def _stormy(seed: int, behaviour: Behaviour) -> Behaviour:
+    """Now and then so much fails that SmartGuard has something to do."""
+    if Random(f"storm {seed}").random() < 0.88:
+        return behaviour
+    return msgspec.structs.replace(behaviour, disconnect_before=0.45)
 
 
 def _faults(rng: Random, start_ms: int) -> Faults:
@@ -177,50 +176,3 @@ def _faults(rng: Random, start_ms: int) -> Faults:
         freeze=level / 4,
         until_ms=start_ms + rng.randint(2, 20) * MINUTE_MS,
     )
-
-
-# Drills: runs made for one rule each, in an otherwise quiet world, so that no rule waits for chance to be looked at.
-
-
-def _drill(
-    number: int, policy: Policy, jobs: list[JobPlan], *, start_ms: int, outage: tuple[int, int] | None = None
-) -> Scenario:
-    return Scenario(
-        seed=-number,
-        policy=policy,
-        start_ms=start_ms,
-        phones=[PhonePlan("447700900000", "s0", 30 * DAY_MS, "Europe/London")],
-        jobs=jobs,
-        suppressions=[],
-        cancels=[],
-        outage=outage or (start_ms, 0),
-        behaviour=Behaviour(ack_delay_ms=(20, 200)),
-        faults=Faults(),
-        lease_ms=120_000,
-    )
-
-
-def _plain_job(name: str, at_ms: int, count: int, priority: int = 1) -> JobPlan:
-    contacts = [f"97250{priority}{number:06d}" for number in range(count)]
-    return JobPlan(
-        name=name, at_ms=at_ms, contacts=contacts, priority=priority, on_unknown="resend", validity_seconds=864_000
-    )
-
-
-def _drills() -> list[Scenario]:
-    # In London, a few hours after the clocks went back: the hour at which TIGHT closes.
-    noon = MIDNIGHTS_MS[0] + 12 * HOUR_MS
-    early = noon - 2 * HOUR_MS
-    busy = [_plain_job("many", early, 30)]
-    # Something urgent again and again: at one moment there may be nothing in the queue that it could overtake.
-    urgent = [_plain_job(f"high-{after}", early + after * 1_000, 4, priority=3) for after in (25, 60, 75, 120)]
-    mixed = [_plain_job("low", early, 60), *urgent]
-    drills = [_drill(1, FAST, busy, start_ms=early), _drill(2, BURSTY, mixed, start_ms=early)]
-    for number in range(3, 9):
-        start = noon - MINUTE_MS
-        away = (noon - number * 1_500, 20_000)
-        drills.append(_drill(number, TIGHT, [_plain_job("late", start, 12)], start_ms=start, outage=away))
-    return drills
-
-
-DRILLS = _drills()

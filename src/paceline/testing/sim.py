@@ -5,94 +5,13 @@ A coroutine stops at three kinds of requests: `Pause` (sleep, or wait to be woke
 reply of what it just did.
 """
 
-from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
 from heapq import heappop, heappush
 from random import Random
 from typing import Any
 
 from paceline.domain.errors import Unavailable
-
-
-class Request:
-    """What a coroutine waits for."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator["Request", Any, Any]:
-        return (yield self)
-
-
-@dataclass(slots=True)
-class Pause(Request):
-    until_ms: int
-    key: str = ""
-    """Woken early by `Sim.notify(key)`."""
-
-
-@dataclass(slots=True)
-class Do(Request):
-    """One call that changes or reads the shared state, made on behalf of `process`."""
-
-    process: "Process"
-    call: Callable[[], Any]
-
-
-@dataclass(slots=True)
-class Point(Request):
-    """Nothing but a chance for another to go first, or for `process` to fail."""
-
-    process: "Process"
-
-
-class ProcessDied(Exception):
-    """Seen by a coroutine of another process that was waiting for an answer from the one that died."""
-
-
-class Killed(BaseException):
-    """Thrown where a process dies; nothing may catch it but the scheduler."""
-
-    def __init__(self, process: "Process") -> None:
-        super().__init__(process.name)
-        self.process = process
-
-
-@dataclass(eq=False, slots=True)
-class Thread:
-    process: "Process"
-    coroutine: Coroutine[Request, Any, Any]
-    request: Request | None = None
-    value: Any = None
-    error: BaseException | None = None
-    alive: bool = True
-    sleep: int = 0
-    """Which of its sleeps it is in. An alarm that was set for an earlier one rings for nobody."""
-
-
-@dataclass(eq=False)
-class Process:
-    """Something that crashes as a whole. `boot` gives its coroutines anew after each crash."""
-
-    name: str
-    boot: Callable[[], list[Coroutine[Request, Any, Any]]]
-    threads: list[Thread] = field(default_factory=list)
-    up: bool = False
-    boot_at_ms: int = 0
-    frozen_until_ms: int = 0
-    crashes: int = 0
-
-
-@dataclass
-class Faults:
-    """How likely each fault is at each step, until `until_ms`. All zero is a quiet world."""
-
-    crash: float = 0.0
-    lose_reply: float = 0.0
-    refuse: float = 0.0
-    freeze: float = 0.0
-    until_ms: int = 0
-    freeze_ms: tuple[int, int] = (1_000, 200_000)
-    restart_ms: tuple[int, int] = (50, 20_000)
+from paceline.testing.steps import Do, Faults, Killed, Pause, Point, Process, ProcessDied, Request, Thread
 
 
 class Sim:
@@ -128,6 +47,17 @@ class Sim:
             if self._current is not None and self._current.process is not process:
                 raise ProcessDied(f"{process.name} died at {name}")
             raise Killed(process)
+
+    def start(self, process: Process, coroutine: Coroutine[Request, Any, Any]) -> None:
+        """Something more that a running process does."""
+        thread = Thread(process, coroutine)
+        process.threads.append(thread)
+        self._ready.append(thread)
+
+    def kill(self, process: Process) -> None:
+        """Somebody outside restarts it."""
+        if process.up:
+            self._fail(process)
 
     # What the World uses
 

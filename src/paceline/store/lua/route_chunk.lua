@@ -1,5 +1,5 @@
 -- Applies a router's decisions for the next tasks of a job, in order, and moves its cursor past them.
--- a: job, cursor (expected), tasks [{index, to?, tz?, expiresAt?, phone? | ends? (E, O)}], priority, total, now
+-- a: job, cursor (expected), tasks [{index, to?, tz?, expiresAt?, phone?, seen?, seenWarm? | ends? (E, O)}], priority, total, named?, now
 -- Returns OK {cursor} | STALE (another router was here) | CLOSED (the job takes no more).
 -- It stops early where a contact was bound to another phone meanwhile; the caller decides that one again.
 local only_ends = true
@@ -11,8 +11,11 @@ local cursor = a.cursor
 for _, item in ipairs(a.tasks) do
   local task = a.job .. ':' .. item.index
   if item.phone then
-    local bound = call('HGET', K.sticky(item.to), 'phone')
-    if bound and bound ~= item.phone and bound ~= item.seen then break end
+    local known = call('HMGET', K.sticky(item.to), 'phone', 'warm')
+    local bound, is_elsewhere = known[1], known[1] and known[1] ~= item.phone
+    -- They wrote to that number since the look: the conversation stays there, unless the job names its own.
+    local became_warm = not a.named and tonumber(known[2] or '0') > (item.seenWarm or 0)
+    if is_elsewhere and (bound ~= item.seen or became_warm) then break end
     if move(task, 'r', a.now) then
       item.priority = a.priority
       enqueue(item.phone, task, item, a.now)

@@ -107,7 +107,9 @@ elseif a.outcome == 'failed' then
   wrote_to_person(about.to, a.task, a.now)
 end
 if a.cooldownUntil then
-  call('HSET', K.phone(phone), 'cooldownUntil', a.cooldownUntil)
+  -- A word that comes late must not shorten a rest that began later.
+  local rests = math.max(a.cooldownUntil, tonumber(call('HGET', K.phone(phone), 'cooldownUntil') or '0'))
+  call('HSET', K.phone(phone), 'cooldownUntil', rests)
   incident('PHONE_COOLDOWN', a.now, {phone = phone, sessionId = session, ['until'] = a.cooldownUntil, code = a.code})
 end
 if a.lockedUntil then restrict(phone, session, 'TIME_LOCKED', a.lockedUntil, a.now, true) end

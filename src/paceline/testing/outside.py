@@ -1,0 +1,184 @@
+"""What people outside the platform know of a run: what they pressed and when it was answered, what workers told, and
+which orders went over the wire to Redis. The judges hold the ledger against this, never against the platform's books.
+
+A thing that took time is known by two moments: it had not happened before `began` and had happened by `ended`.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from paceline.policy.pacing import PacerFields
+
+TAPPED = frozenset(
+    ("hand_off", "claim_outbox", "route_chunk", "accept_send", "set_rpm", "set_pacer", "guard_change", "settle_task")
+)
+_FIELDS = {
+    "minDelayMs": "min_delay_ms",
+    "maxDelayMs": "max_delay_ms",
+    "burstLimit": "burst_limit",
+    "burstCooldownMs": "burst_cooldown_ms",
+    "rpm": "rpm",
+}
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A worker was given a task; `asked` is the moment its gate looked at."""
+
+    at: int
+    asked: int
+    task: str
+    session: str
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A task was routed to a number, handed over or parked there."""
+
+    at: int
+    task: str
+    phone: str
+    reason: str = ""
+    """Why it was parked."""
+    asked: int = 0
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What operators and SmartGuard had set for a number from this moment on."""
+
+    at: int
+    override: int | None = None
+    source: str = ""
+    fields: PacerFields = PacerFields()
+
+
+class GuardChange(msgspec.Struct, frozen=True):
+    at: int
+    asked: int
+    phone: str
+    rpm: int | None
+    terms: Terms
+    """Those it was laid upon."""
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A refusal was settled: `code` is what the server had said."""
+
+    at: int
+    asked: int
+    task: str
+    code: str
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A worker's word about its number that was answered: a limit, a ban, somebody who wrote."""
+
+    kind: str
+    phone: str
+    began: int
+    ended: int
+    stated: int
+    until: int = 0
+    who: str = ""
+
+
+class Pressed(msgspec.Struct):
+    """A deed of an operator; without an answer nobody knows whether it was done."""
+
+    kind: str
+    which: str
+    began: int
+    ended: int | None = None
+    ok: bool = False
+
+
+class Outside:
+    def __init__(self, phone_of: dict[str, str]) -> None:
+        self.phone_of = phone_of
+        self.claims: list[Claim] = []
+        self.handed: list[Placed] = []
+        self.parked: list[Placed] = []
+        self.routed: list[Placed] = []
+        self.terms: dict[str, list[Terms]] = defaultdict(lambda: [Terms(0)])
+        self.guard_changes: list[GuardChange] = []
+        self.settled: list[Settled] = []
+        self.told: list[Told] = []
+        self.pressed: list[Pressed] = []
+
+    def tap(self, name: str, argument: str, answer: str, now_ms: int) -> None:
+        """One order to Redis, carried out at this moment."""
+        done = '"code":"OK"' in answer
+        # A hand-over may be refused after its steps were made.
+        if not done and (name != "hand_off" or '"code":"STALE"' in answer or '"code":"CLOCK_BACK"' in answer):
+            return
+        order = msgspec.json.decode(argument)
+        if not done:
+            order["final"] = {"kind": "refused"}
+        if name == "route_chunk":
+            order["applied"] = msgspec.json.decode(answer)["cursor"]
+        getattr(self, f"_{name}")(order, now_ms)
+
+    def press(self, kind: str, which: str, now_ms: int) -> Pressed:
+        deed = Pressed(kind, which, now_ms)
+        self.pressed.append(deed)
+        return deed
+
+    def presses(self, *kinds: str, which: str | None = None) -> list[Pressed]:
+        return [deed for deed in self.pressed if deed.kind in kinds and which in (None, deed.which)]
+
+    def terms_during(self, phone: str, from_ms: int, to_ms: int) -> list[Terms]:
+        """All that were in force at some moment of this time."""
+        known = self.terms[phone]
+        return [
+            terms
+            for terms, after in zip(known, [*(terms.at for terms in known[1:]), to_ms + 1], strict=True)
+            if terms.at <= to_ms and after >= from_ms
+        ]
+
+    # What each order means
+
+    def _claim_outbox(self, order: dict[str, Any], now_ms: int) -> None:
+        self.claims.append(Claim(now_ms, order["now"], order["task"], order["session"]))
+
+    def _hand_off(self, order: dict[str, Any], now_ms: int) -> None:
+        for step in order.get("steps", ()):
+            if step["kind"] == "park":
+                task = msgspec.json.decode(step["entry"])["task"]
+                self.parked.append(Placed(now_ms, task, order["phone"], step["reason"], order["now"]))
+        if order["final"]["kind"] == "send":
+            task = msgspec.json.decode(order["final"]["entry"])["task"]
+            self.handed.append(Placed(now_ms, task, order["phone"]))
+
+    def _settle_task(self, order: dict[str, Any], now_ms: int) -> None:
+        if order["outcome"] == "parked":
+            self.parked.append(Placed(now_ms, order["task"], "", order.get("reason", ""), order["now"]))
+        elif order["outcome"] in ("retry", "failed"):
+            _, repeat, refused = order.get("message", "").partition("a repeat was refused: ")
+            code = refused if repeat else order.get("code", "")
+            self.settled.append(Settled(now_ms, order["now"], order["task"], code))
+
+    def _route_chunk(self, order: dict[str, Any], now_ms: int) -> None:
+        for item in order["tasks"]:
+            if "phone" in item and item["index"] < order["applied"]:
+                self.routed.append(Placed(now_ms, f"{order['job']}:{item['index']}", item["phone"]))
+
+    def _accept_send(self, order: dict[str, Any], now_ms: int) -> None:
+        self.routed.append(Placed(now_ms, order["task"], order["phone"]))
+
+    def _set_rpm(self, order: dict[str, Any], now_ms: int) -> None:
+        rpm = order.get("rpm")
+        self._change(self.phone_of[order["session"]], now_ms, override=rpm, source="" if rpm is None else "manual")
+
+    def _set_pacer(self, order: dict[str, Any], now_ms: int) -> None:
+        phone = self.phone_of[order["session"]]
+        changes: dict[str, int | None] = {_FIELDS[name]: None for name in order["remove"]}
+        changes |= {_FIELDS[name]: value for name, value in order["set"].items()}
+        self._change(phone, now_ms, fields=msgspec.structs.replace(self.terms[phone][-1].fields, **changes))
+
+    def _guard_change(self, order: dict[str, Any], now_ms: int) -> None:
+        phone, rpm = order["phone"], order.get("rpm")
+        self.guard_changes.append(GuardChange(now_ms, order["now"], phone, rpm, self.terms[phone][-1]))
+        self._change(phone, now_ms, override=rpm, source="" if rpm is None else "smartguard")
+
+    def _change(self, phone: str, now_ms: int, **changes: Any) -> None:
+        self.terms[phone].append(msgspec.structs.replace(self.terms[phone][-1], at=now_ms, **changes))

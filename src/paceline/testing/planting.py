@@ -1,0 +1,116 @@
+"""How a bug is planted: a text replaced in Lua files, or a Python name replaced for the time of a run by one of the
+functions here. The bugs themselves stand in `planted`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+
+from paceline.domain.ids import whatsapp_id
+from paceline.policy import gate, pacing, retry, routing, smartguard
+from paceline.policy.trust import Level, Policy
+
+Mutation = dict[str, tuple[str, str]]
+
+
+class Bug(msgspec.Struct, frozen=True):
+    name: str
+    promise: str
+    """Which promise of SPEC §11 breaks."""
+    lua: Mutation = {}
+    python: tuple[str, str] = ("", "")
+    """The attribute to replace, and the function here that replaces it."""
+    seeds: tuple[int, ...] = ()
+    """Where it was seen before, so that it need not be looked for: tried first, then the drills and all the others."""
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        if not self.python[0]:
+            yield
+            return
+        with patch(self.python[0], globals()[self.python[1]]):
+            yield
+
+
+def _always_give(task: gate.OutboxTask, who: Any, rules: Any, *, lease_ms: int, now_ms: int) -> gate.Give:
+    lease_until = now_ms + lease_ms
+    return gate.Give(task.send_after, lease_until - 1_000, lease_until)
+
+
+def _resend_always(**facts: Any) -> retry.RetryDecision:
+    return retry.Retry(facts["now_ms"] + 1_000, pinned=True)
+
+
+def _no_rolling_minute(pace: pacing.Pace, sends: Any, gap_ms: int, starts: Any = None) -> int:
+    return int(sends[-1] + gap_ms) if sends else 0
+
+
+_next_slot = pacing.next_slot
+
+
+def _half_a_rest(pace: pacing.Pace, sends: Any, gap_ms: int, starts: Any = None) -> int:
+    return _next_slot(pace, sends, gap_ms // 2, starts)
+
+
+def _server_zone(phone: str, timezone: str | None) -> str:
+    return "UTC"
+
+
+def _no_second_try(code: str, **facts: Any) -> retry.RetryDecision:
+    return retry.GiveUp(code, "permanent")
+
+
+def _all_at_once(job: Any, index: int) -> int:
+    return int(job.accepted_at)
+
+
+def _no_cooldown(code: str, *, now_ms: int) -> int | None:
+    return None
+
+
+def _refused_is_retried(code: str, **facts: Any) -> retry.RetryDecision:
+    return retry.Retry(facts["now_ms"] + 1_000, pinned=False)
+
+
+_guard_facts = smartguard.guard_facts
+
+
+def _everything_is_automatic(*facts: Any, **more: Any) -> smartguard.GuardFacts:
+    return msgspec.structs.replace(_guard_facts(*facts, **more), source=pacing.SMARTGUARD)
+
+
+def _long_ago(*facts: Any, **more: Any) -> smartguard.GuardFacts:
+    return msgspec.structs.replace(_guard_facts(*facts, **more), changed_at=0)
+
+
+_pace_for = pacing.pace_for
+
+
+def _automatic_as_manual(*facts: Any, **more: Any) -> pacing.Pace:
+    return _pace_for(*facts, **more | {"rpm_source": "manual"})
+
+
+def _never_warm(sticky: routing.Sticky, now_ms: int) -> bool:
+    return False
+
+
+_choose = routing.Fleet._choose
+
+
+def _no_name_counts(fleet: routing.Fleet, sticky: Any, named: Any, *more: Any) -> Any:
+    return _choose(fleet, sticky, None, *more)
+
+
+def _all_are_old(policy: Policy, created_at_ms: int | None, *, now_ms: int) -> Level:
+    return policy.levels[-1]
+
+
+_ids_given = 0
+
+
+def _new_id_each_time(task: str) -> str:
+    global _ids_given  # noqa: PLW0603 - a planted bug need not be pretty
+    _ids_given += 1
+    return whatsapp_id(f"{task}#{_ids_given}")

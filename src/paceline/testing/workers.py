@@ -1,0 +1,108 @@
+"""The workers of a run, life after life, each with its side of the simulated WhatsApp. Disks and ledgers stay."""
+
+from collections.abc import Coroutine
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from paceline.testing.plans import PhonePlan
+from paceline.testing.ports import PatientDriver, SimProtocol, SimWake
+from paceline.testing.steps import Killed, Process, Request
+from paceline.worker.core import WorkerCore
+from paceline.worker.drivers.account import Account
+from paceline.worker.drivers.ledger import LedgerBook, MemoryLedger
+from paceline.worker.drivers.whatsapp import WhatsApp
+from paceline.worker.journal import MemoryDisk, MemoryJournal
+from paceline.worker.protocol import TypingWindow
+
+if TYPE_CHECKING:
+    from paceline.testing.world import World
+
+PING_MS = 600_000
+"""Often enough for the World's LIVENESS_MS."""
+UNKNOWN_GRACE_MS = 10_000
+START_MS = 1_000
+
+
+class Workers:
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._sim = world.sim
+        phones = world.scenario.phones
+        accounts = {plan.phone: Account() for plan in phones}
+        self.ledgers = {plan.session: LedgerBook(accounts[plan.phone]) for plan in phones}
+        self.ever_banned: set[str] = set()
+        """Sessions whose ban was lifted."""
+        self._disks = {plan.session: MemoryDisk() for plan in phones}
+        self._servers: dict[str, WhatsApp] = {}
+        self._lives = {plan.session: 0 for plan in phones}
+        self._processes: dict[str, Process] = {}
+
+    def start(self) -> None:
+        for plan in self._world.scenario.phones:
+            process = Process(f"worker-{plan.session}", lambda: [])
+            process.boot = partial(self._boot, process, plan)
+            process.boot_at_ms = self._world.scenario.start_ms + START_MS
+            self._processes[plan.session] = self._sim.add(process)
+
+    def of(self, session: str) -> Process:
+        return self._processes[session]
+
+    def hear(self, session: str, who: str, message_id: str) -> None:
+        """Somebody writes to the number of this session."""
+        if server := self._servers.get(session):
+            server.hear(who, "hello", message_id, self._sim.now_ms)
+            self._sim.notify(f"driver:{session}:{self._lives[session]}")
+
+    def lift_bans(self, phone: str) -> None:
+        """The platform takes its ban back; what runs does not notice, so it is started anew."""
+        for plan in self._world.scenario.phones:
+            if plan.phone == phone and self.ledgers[plan.session].banned:
+                self.ever_banned.add(plan.session)
+                self.ledgers[plan.session].banned = False
+                self._sim.kill(self.of(plan.session))
+
+    def _boot(self, process: Process, plan: PhonePlan) -> list[Coroutine[Request, Any, Any]]:
+        world, sim, session = self._world, self._sim, plan.session
+        self._lives[session] += 1
+        disk, rng = self._disks[session], Random(sim.rng.getrandbits(64))
+        disk.crash()
+        if process.crashes and world.scenario.lost_volumes and sim.chance(0.3):
+            disk.wipe()
+        book, life = self.ledgers[session], self._lives[session]
+        server = WhatsApp(session, world.scenario.behaviour, banned=book.banned, account=book.account)
+        self._servers[session] = server
+        driver = PatientDriver(
+            server,
+            MemoryLedger(book),
+            clock=world.clock,
+            rng=rng,
+            wake=SimWake(sim, f"driver:{session}:{life}"),
+            behaviour=lambda: world.scenario.behaviour,
+            look_every_ms=3_600_000,
+        )
+        core = WorkerCore(
+            session_id=session,
+            instance_id=f"life-{session}-{life}",
+            protocol=SimProtocol(
+                sim, session, process, world.orchestrator,
+                desk=world.desk, settling=world.settling, inbound=world.inbound, outside=world.outside,
+                terms=self._terms,
+            ),
+            driver=driver,
+            journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=world.clock.now_ms),
+            clock=world.clock,
+            rng=rng,
+            wake=SimWake(sim, f"poster:{session}:{life}"),
+            ping_every_ms=PING_MS,
+        )  # fmt: skip
+
+        async def main() -> None:
+            await core.run()
+            raise Killed(process)
+
+        return [main(), core.pump_events(), core.post_events()]
+
+    def _terms(self) -> tuple[int, TypingWindow, int]:
+        low, high = self._world.rules.policy.typing_ms
+        return self._world.scenario.lease_ms, TypingWindow(min_ms=low, max_ms=high), UNKNOWN_GRACE_MS
