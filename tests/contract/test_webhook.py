@@ -176,7 +176,7 @@ async def test_what_people_write_is_not_kept_in_the_history_of_the_session(platf
                 [NOON],
                 NOON + 366 * DAY_MS + 1,
                 10**30,
-            )  # fmt: skip
+            )
         ],
     ],
 )
