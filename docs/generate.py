@@ -14,6 +14,7 @@ from pathlib import Path
 
 from paceline.domain import states
 from paceline.domain.codes import CODES
+from paceline.domain.events import EVENT_TYPES
 from paceline.settings import Settings, UpSettings, env_name
 from paceline.store.keys import ALL
 from paceline.testing.planted import BUGS
@@ -42,6 +43,10 @@ def behaviour() -> str:
 
 def codes() -> str:
     return _table(("code", "meaning"), [(f"`{code}`", meaning) for code, meaning in sorted(CODES.items())])
+
+
+def events() -> str:
+    return _table(("type", "what it says"), [(f"`{name}`", f"{meaning}.") for name, meaning in EVENT_TYPES.items()])
 
 
 def planted() -> str:
@@ -76,6 +81,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "up-settings": lambda: settings(UpSettings, frozenset(Settings.model_fields)),
     "behaviour": behaviour,
     "codes": codes,
+    "events": events,
     "planted": planted,
     "keys": keys,
     "state-table": state_table,

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from paceline import __version__
+from paceline.cli_keys import keys_app
 from paceline.domain.errors import ConfigError
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 
 _START = "Start here"
+_OPERATORS = "With a running gateway"
 _SERVICES = "One service at a time (settings come from the environment)"
 
 _ENVIRONMENT = """
@@ -110,6 +112,9 @@ def orchestrator() -> None:
 def worker() -> None:
     """Holds one session and sends its messages. Needs SESSION_ID, PHONE, WEBHOOK_URL, WEBHOOK_SECRET."""
     _run_service("worker")
+
+
+app.add_typer(keys_app, rich_help_panel=_OPERATORS)
 
 
 @app.command()

@@ -23,7 +23,7 @@ from paceline.policy.facts import Rules
 from paceline.policy.pacing import PaceDefaults
 from paceline.policy.retry import RetrySettings
 from paceline.policy.trust import parse
-from paceline.settings import Settings, load_settings, read_policy
+from paceline.settings import Settings, load, read_policy
 from paceline.store.client import RedisLink
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
@@ -58,6 +58,7 @@ def build(settings: Settings) -> Parts:
         global_rpm=settings.global_rpm,
         frequency_cap=settings.recipient_cap,
         frequency_window=settings.recipient_cap_hours * 3_600_000,
+        events_kept=settings.events_kept,
     )
     store = Store(link, config)
     clock = SampledClock(link.time_ms)
@@ -103,12 +104,11 @@ Prepare = Callable[[Parts, Supervisor], Awaitable[Service]]
 """Starts a service's own loops and gives its HTTP application."""
 
 
-def run(name: str, default_port: int, prepare: Prepare, check: Callable[[Settings], None] | None = None) -> None:
-    """The life of a service process. Ends 0 when it was asked to stop, 2 when it cannot start on these settings."""
+def run(name: str, default_port: int, prepare: Prepare, kind: type[Settings] = Settings) -> None:
+    """The life of a service process. Ends 0 when it was asked to stop, 2 when it cannot start on these settings.
+    `kind` says what this service needs of them."""
     try:
-        settings = load_settings()
-        if check is not None:
-            check(settings)
+        settings = load(kind)
         secrets = (settings.api_key, settings.webhook_secret, settings.orchestrator_api_key)
         configure_logging(
             name, settings.log_level, secrets=tuple(secret.get_secret_value() for secret in secrets if secret)

@@ -1,12 +1,17 @@
-"""The HTTP edge that the services share: what our errors are over HTTP, and who may ask.
+"""The HTTP edge that the services share: what our errors are over HTTP, who may ask, and how often.
 
 Keys are stored hashed. What a caller presents is hashed too and compared with every stored hash in constant time, so
-neither the answer's time nor a stolen Redis tells a key.
+neither the answer's time nor a stolen Redis tells a key. Requests are counted in this process (`kits.ratelimit`), so
+that all of them together cost Redis one reading of the keys a second. Neighbour: `gateway.api_keys` makes and revokes
+keys.
 """
 
+import asyncio
 import hashlib
 import hmac
-from typing import Any
+import ipaddress
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
@@ -14,16 +19,26 @@ from litestar.types import Guard
 
 from paceline import __version__
 from paceline.domain.codes import CODES
-from paceline.domain.errors import Forbidden, RequestError, Unauthorized, Unavailable
+from paceline.domain.errors import Forbidden, RequestError, TooMany, Unauthorized, Unavailable
 from paceline.kits.clock import Clock
-from paceline.kits.web import AnyRequest, Handler, Problem, Service, create_service
+from paceline.kits.ratelimit import Meter, Verdict
+from paceline.kits.web import ANSWER_HEADERS, AnyRequest, Handler, Problem, Service, create_service
 from paceline.store.guards import ApiKeyRecord
 from paceline.store.store import Store
 
 BOOTSTRAP_ID = "bootstrap"
 SCOPES = ("send", "read", "admin")
 KEYS_AGE_MS = 1_000
-"""How soon a new or revoked key is noticed."""
+"""How soon a revoked key is noticed."""
+UNKNOWN_AGE_MS = 100
+"""How soon a new one is: so many ms after the last look an unknown key is worth another, but no more often."""
+FAILURES_PER_MINUTE = 60
+"""Requests without a valid key from one address: enough for a caller that is set up wrongly to find out. It bounds
+noise; against guessing stands the length of the keys."""
+METERED = 10_000
+"""Addresses, and keys, whose requests are remembered: about 2 MB at most."""
+_ALL = "*"
+Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 def service(*, name: str, description: str, routes: list[Handler]) -> Service:
@@ -56,41 +71,119 @@ def digest(key: bytes) -> str:
     return hashlib.sha256(key).hexdigest()
 
 
-class Keys:
-    """Who holds a key, and what it is good for."""
+@dataclass(frozen=True)
+class Limits:
+    """Requests a minute; 0 is no limit."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    per_key: int = 0
+    """For keys whose record says nothing else."""
+    all_keys: int = 0
+
+
+class Keys:
+    """Who holds a key, what it is good for, and how often it may be used."""
+
+    def __init__(self, store: Store, clock: Clock, limits: Limits | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._limits = limits or Limits()
+        self._meter = Meter(METERED)
+        self._failures = Meter(METERED)
         self._known: list[ApiKeyRecord] = []
         self._read_at_ms = -KEYS_AGE_MS
+        self._reading: asyncio.Task[None] | None = None
 
     async def save_bootstrap(self, key: str) -> None:
-        record = ApiKeyRecord(BOOTSTRAP_ID, digest(key.encode()), list(SCOPES))
-        await self._store.guards.save_key(record)
+        """The setting API_KEY as a record like any other, the newest in place of the one before."""
+        given = digest(key.encode())
+        known = {record.key_id: record.digest for record in await self._store.guards.api_keys()}
+        if known.get(BOOTSTRAP_ID) != given:
+            record = ApiKeyRecord(BOOTSTRAP_ID, given, list(SCOPES), name="API_KEY", created_at=self._clock.now_ms())
+            await self._store.guards.save_key(record)
+            self.forget()
+
+    def forget(self) -> None:
+        """After a change made here: it holds from the next request on."""
+        self._read_at_ms = -KEYS_AGE_MS
 
     def requires(self, scope: str) -> Guard:
-        async def guard(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-            connection.scope["auth"] = await self.admit(_presented(connection), scope)
+        async def guard(connection: Connection, _handler: BaseRouteHandler) -> None:
+            record = await self._identified(connection)
+            connection.scope["auth"] = record
+            self._count(connection, record)
+            if scope not in record.scopes and "admin" not in record.scopes:
+                raise Forbidden("FORBIDDEN", f"this key has no {scope!r} scope", details={"scope": scope})
 
+        guard.required_scope = scope  # type: ignore[attr-defined]  # for the test that walks all routes
         return guard
 
-    async def admit(self, key: bytes | None, scope: str) -> ApiKeyRecord:
-        found = None if key is None else await self._find(digest(key))
-        if found is None:
-            raise Unauthorized("UNAUTHORIZED", "send a valid key as X-API-KEY or Authorization: Bearer")
-        if scope not in found.scopes and "admin" not in found.scopes:
-            raise Forbidden("FORBIDDEN", f"this key has no {scope!r} scope", details={"scope": scope})
-        return found
-
-    async def _find(self, presented: str) -> ApiKeyRecord | None:
+    async def is_live(self, key_id: str) -> bool:
+        """Whether that key is still good: for what goes on after the request was admitted, such as a stream."""
         now_ms = self._clock.now_ms()
-        if now_ms - self._read_at_ms >= KEYS_AGE_MS:
+        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all())
+
+    async def _identified(self, connection: Connection) -> ApiKeyRecord:
+        key = _presented(connection)
+        if key is None:
+            self._refuse(connection, "send a key as X-API-KEY or Authorization: Bearer")
+        presented = digest(key)
+        # What nobody knows may have been made a moment ago, by another process.
+        record = _matching(await self._all(), presented) or _matching(await self._all(UNKNOWN_AGE_MS), presented)
+        if record is None:
+            self._refuse(connection, "this key is not valid")
+        # Who shows the whole key may know what became of it.
+        if fault := _fault(record, self._clock.now_ms()):
+            self._refuse(connection, fault)
+        return record
+
+    def _refuse(self, connection: Connection, why: str) -> NoReturn:
+        """401, or 429 to an address that tries too often. A valid key is never refused for what others at its address
+        do: behind one proxy or office router are many callers."""
+        address = _address(connection)
+        verdict = self._failures.ask(address, FAILURES_PER_MINUTE, self._clock.now_ms())
+        self._failures.count(address, verdict)
+        _tell(connection, verdict)
+        if not verdict.allowed:
+            raise _too_many("too many requests without a valid key from this address", "address", verdict)
+        raise Unauthorized("UNAUTHORIZED", why)
+
+    def _count(self, connection: Connection, record: ApiKeyRecord) -> None:
+        """One request of this key, unless its limit or that of all keys is reached: then it counts for neither."""
+        now_ms = self._clock.now_ms()
+        rate = self._limits.per_key if record.rate_per_minute is None else record.rate_per_minute
+        # The names cannot meet: a key's id is never the star.
+        asked = [
+            (name, per_minute)
+            for name, per_minute in ((record.key_id, rate), (_ALL, self._limits.all_keys))
+            if per_minute
+        ]
+        verdicts = [(name, self._meter.ask(name, per_minute, now_ms)) for name, per_minute in asked]
+        for name, verdict in verdicts:
+            if not verdict.allowed:
+                _tell(connection, verdict)
+                whose = "all keys together" if name == _ALL else "this key"
+                raise _too_many(f"the limit of {whose} is reached", "all" if name == _ALL else "key", verdict)
+        for name, verdict in verdicts:
+            self._meter.count(name, verdict)
+        if verdicts:
+            _tell(connection, verdicts[0][1])
+
+    async def _all(self, age_ms: int = KEYS_AGE_MS) -> list[ApiKeyRecord]:
+        """Every key, as of so long ago. Requests that come together share one reading, and its failure."""
+        now_ms = self._clock.now_ms()
+        if now_ms - self._read_at_ms >= age_ms:
+            if self._reading is None:
+                self._reading = asyncio.create_task(self._read(now_ms), name="keys")
+            # A caller that hangs up must not take the reading from the others.
+            await asyncio.shield(self._reading)
+        return self._known
+
+    async def _read(self, now_ms: int) -> None:
+        try:
             self._known = await self._store.guards.api_keys()
             self._read_at_ms = now_ms
-        # All are compared, whichever matches: the time taken says nothing.
-        matches = [record for record in self._known if hmac.compare_digest(record.digest, presented)]
-        return matches[0] if matches else None
+        finally:
+            self._reading = None
 
 
 def holder(request: AnyRequest) -> str:
@@ -99,7 +192,52 @@ def holder(request: AnyRequest) -> str:
     return record.key_id
 
 
-def _presented(connection: ASGIConnection[Any, Any, Any, Any]) -> bytes | None:
+def _matching(known: list[ApiKeyRecord], presented: str) -> ApiKeyRecord | None:
+    # All are compared, whichever matches: the time taken says nothing.
+    matches = [record for record in known if hmac.compare_digest(record.digest, presented)]
+    return matches[0] if matches else None
+
+
+def _fault(record: ApiKeyRecord, now_ms: int) -> str:
+    if record.revoked_at is not None:
+        return "this key was revoked"
+    if record.expires_at is not None and record.expires_at <= now_ms:
+        return "this key has expired"
+    return ""
+
+
+def _too_many(message: str, of: str, verdict: Verdict) -> TooMany:
+    details = {"limit": verdict.limit, "of": of}
+    return TooMany("RATE_LIMITED", message, details=details, retry_after_seconds=_seconds(verdict.retry_ms))
+
+
+def _tell(connection: Connection, verdict: Verdict) -> None:
+    """On every answer, so that a caller can slow down before it is refused."""
+    told = (
+        (b"x-ratelimit-limit", verdict.limit),
+        (b"x-ratelimit-remaining", verdict.remaining),
+        (b"x-ratelimit-reset", _seconds(verdict.reset_ms)),
+    )
+    connection.scope[ANSWER_HEADERS] = [(name, b"%d" % value) for name, value in told]  # type: ignore[literal-required]
+
+
+def _seconds(ms: int) -> int:
+    return -(-ms // 1000)
+
+
+def _address(connection: Connection) -> str:
+    """Whom to count failures against. Of an IPv6 address its /64, which is what one customer of a provider has."""
+    host = connection.client.host if connection.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host[:64]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(address), 64), strict=False))
+    return host
+
+
+def _presented(connection: Connection) -> bytes | None:
     key = connection.headers.get("x-api-key")
     if not key:
         kind, _, key = connection.headers.get("authorization", "").partition(" ")

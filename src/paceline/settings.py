@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from paceline.domain.errors import ConfigError
 from paceline.domain.jobs import Strategy
+from paceline.domain.text import variables
 
 # Words that have been seen as "keys" on the open internet; compared without case. Shorter ones fall to the
 # length.
@@ -79,7 +80,18 @@ class Settings(BaseSettings):
 
     webhook_secret: SecretStr | None = None
     """From this each session's own secret is derived (HMAC-SHA256 of the sessionId), with which its worker
-    proves who it is. In a worker's environment it is the derived one."""
+    proves who it is. The orchestrator does not start without it; beyond loopback it is held to the same length
+    as `API_KEY`. In a worker's environment it is the derived one."""
+
+    # Request rates
+
+    key_rate_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = 6_000
+    """Requests one API key may make a minute at a gateway process, unless its own record says otherwise; 0 is no limit.
+    100 a second is more than a caller needs who sends jobs, and stops one that runs in circles."""
+
+    rate_per_minute: Annotated[int, Field(ge=0, le=10_000_000)] = 60_000
+    """Requests all API keys together may make a minute at a gateway process; 0 is no limit. About what one process can
+    answer."""
 
     # Neighbours
 
@@ -91,13 +103,14 @@ class Settings(BaseSettings):
     """Base address of the orchestrator, for those who call it over HTTP. The default is its own default
     port."""
 
-    orchestrator_api_key: SecretStr | None = None
-    """The key a dispatcher shows the orchestrator with `SEND_MODE=api`. Unset, it is `API_KEY`."""
-
     send_mode: Literal["api", "redis"] = "api"
     """How a paced task reaches the orchestrator's outbox: `api`, by its HTTP interface, which lets it refuse
     and be watched; or `redis`, in one atomic step, which is faster. Both keep the same promises.
     `paceline up` uses `redis`."""
+
+    orchestrator_api_key: SecretStr | None = None
+    """The key a dispatcher shows the orchestrator with `SEND_MODE=api`. Unset, it is `API_KEY`; one of the two
+    it needs."""
 
     session_brain_url: Annotated[str | None, Field(repr=False)] = None
     """If set, `SEND_FAILED` and `SESSION_CONSUMER_ERROR` events are posted to `<url>/event`, best effort."""
@@ -166,6 +179,18 @@ class Settings(BaseSettings):
     """The longest an idle loop sleeps, in ms. Loops are woken by events; this bounds the harm of a lost
     wake-up."""
 
+    # People
+
+    stop_words: Annotated[str, Field(max_length=4_096)] = ""
+    """Words that say stop beside ours, separated by commas. A person whose whole message is such a word, with
+    or without a please, is put on the suppression list. Ours are in many languages."""
+
+    stop_confirmation: Annotated[str, Field(max_length=1_000)] = (
+        "You are unsubscribed and will get no more messages from us."
+    )
+    """What a person who says stop is told, once, by the number they wrote to: the only message they still get.
+    `none` tells them nothing."""
+
     # The send protocol
 
     lease_ms: Annotated[int, Field(ge=100, le=600_000)] = 120_000
@@ -183,6 +208,32 @@ class Settings(BaseSettings):
     unknown_grace_ms: Milliseconds = 10_000
     """How long a worker looks for receipts of a message whose outcome is unknown, in ms, before it says so.
     Receipts that were held back arrive within seconds of the reconnect."""
+
+    # Media
+
+    media_max_bytes: Annotated[int, Field(ge=1_024, le=104_857_600)] = 16_777_216
+    """The largest file that is taken, in bytes, uploaded or fetched. 16 MB is what WhatsApp takes as a picture."""
+
+    media_kept_days: Annotated[int, Field(ge=1, le=3_650)] = 30
+    """How long a file is kept that no open job needs, in days from its last use. Then it is removed from
+    `$PACELINE_DATA/media`. Messages are kept as long."""
+
+    # Events and webhooks
+
+    events_kept: Annotated[int, Field(ge=1_000, le=10_000_000)] = 100_000
+    """How many events are kept for webhooks that are behind and for `Last-Event-ID`, the newest first; about 100
+    bytes each. A webhook that falls further behind than this loses events, with an incident."""
+
+    event_inbound_text: bool = False
+    """Whether `message.received` carries what the person wrote. It is not kept anywhere else, but it lies in the
+    stream of events until that many newer ones have come."""
+
+    event_streams: Annotated[int, Field(ge=1, le=10_000)] = 100
+    """How many `GET /v1/events` one gateway process serves at once."""
+
+    webhook_allow_private: bool = False
+    """Whether webhooks may be on a private network or on this machine. Only for those who hold all admin keys
+    themselves: whoever may add a webhook can then make the gateway call what only it can reach."""
 
     # Housekeeping
 
@@ -216,6 +267,13 @@ class Settings(BaseSettings):
             raise ValueError("must start with http:// or https://")
         return value and value.rstrip("/")
 
+    @field_validator("stop_confirmation")
+    @classmethod
+    def _has_no_variables(cls, value: str) -> str:
+        if variables(value):
+            raise ValueError("has {{…}} in it, and there is nothing to fill it from")
+        return "" if value.strip().lower() in ("", "none") else value.strip()
+
     @field_validator("default_max_delay_ms")
     @classmethod
     def _window_is_not_inverted(cls, value: int, info: ValidationInfo) -> int:
@@ -231,11 +289,36 @@ class Settings(BaseSettings):
             return value
         if value is None:
             raise ValueError(f"is required when HOST is not a loopback address ({info.data['host']})")
-        if len(value) < MIN_KEY_LENGTH or _is_trivial(value.get_secret_value()):
-            raise ValueError(
-                f"is too easy to guess for a service that listens beyond loopback; "
-                f"use at least {MIN_KEY_LENGTH} random characters"
-            )
+        return _not_trivial(value)
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _secret_fits_the_address(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if value is None or "host" not in info.data or is_loopback(info.data["host"]):
+            return value
+        return _not_trivial(value)
+
+
+class OrchestratorSettings(Settings):
+    """What the orchestrator cannot do without."""
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _secret_is_there(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            raise ValueError("is required; the secret of each worker is derived from it")
+        return value
+
+
+class DispatcherSettings(Settings):
+    """What a dispatcher cannot do without."""
+
+    @field_validator("orchestrator_api_key")
+    @classmethod
+    def _has_a_key_to_show(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        # Fields that are themselves bad are absent, and already reported.
+        if value is None and info.data.get("send_mode") == "api" and info.data.get("api_key", "bad") is None:
+            raise ValueError("is required with SEND_MODE=api (or API_KEY)")
         return value
 
 
@@ -304,6 +387,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _not_trivial(key: SecretStr) -> SecretStr:
+    if len(key) < MIN_KEY_LENGTH or _is_trivial(key.get_secret_value()):
+        raise ValueError(
+            f"is too easy to guess for a service that listens beyond loopback; "
+            f"use at least {MIN_KEY_LENGTH} random characters"
+        )
+    return key
 
 
 def _is_trivial(key: str) -> bool:

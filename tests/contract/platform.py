@@ -1,8 +1,10 @@
 """All three services on one Redis with a clock in the test's hand, and the shortest way to ask each of them."""
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,10 +16,14 @@ from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
-from paceline.edge import Keys, digest
+from paceline.edge import Keys, Limits, digest
 from paceline.gateway.app import create_app as gateway_app
 from paceline.gateway.intake import Intake
+from paceline.gateway.media import MediaDesk
+from paceline.gateway.outlets import Outlets
+from paceline.kits.media_store import MediaFiles
 from paceline.kits.rng import new_rng
+from paceline.kits.safe_http import SafeHttp
 from paceline.kits.secrets import derive
 from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate
@@ -48,6 +54,8 @@ SEND_KEY = "contract-send-key-canary-22"
 READ_KEY = "contract-read-key-canary-33"
 WEBHOOK_SECRET = "contract-webhook-secret-canary"
 INSTANCE, JOURNAL = "instance-1", "journal-1"
+LIMITS = Limits(per_key=6_000, all_keys=60_000)
+"""The defaults of the settings. In production only the gateway counts."""
 
 
 class HandClock:
@@ -65,13 +73,21 @@ class HandClock:
 
 
 class Platform:
-    def __init__(self, url: str, *, policy: str = "default") -> None:
+    def __init__(self, url: str, *, policy: str = "default", limits: Limits = LIMITS) -> None:
         self.link = RedisLink(url)
         self.clock = HandClock()
         self.rules = Rules(parse(read_policy(policy)))
         self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
-        self.keys = Keys(self.store, self.clock)
-        self.intake = Intake(self.store, self.rules, new_rng(1), breathe=lambda: asyncio.sleep(0))
+        self.keys = Keys(self.store, self.clock, limits)
+        self._folder = tempfile.TemporaryDirectory(prefix="paceline-media-")
+        self.files = MediaFiles(Path(self._folder.name))
+        self.media = MediaDesk(self.store, self.files, in_thread=asyncio.to_thread)
+        self.intake = Intake(self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0))
+        # Receivers in tests are on this machine.
+        self.webhook_http = SafeHttp(allow_private=True)
+        self.outlets = Outlets.of(
+            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http
+        )
         self.engine = Engine(
             [Router(self.store, self.rules, route_ahead=200)],
             Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
@@ -81,7 +97,7 @@ class Platform:
         self.settling = Settling(self.store, RetrySettings())
         self.waiters = Waiters(self.store)
         self.services: dict[str, Service] = {
-            "gateway": gateway_app(self.store, self.intake, self.keys, self.clock),
+            "gateway": gateway_app(self.store, self.intake, self.media, self.keys, self.clock, outlets=self.outlets),
             "dispatcher": dispatcher_app(
                 self.engine, self.store, self.keys, rules=self.rules, clock=self.clock, rng=new_rng(4)
             ),
@@ -96,6 +112,7 @@ class Platform:
                 keys=self.keys,
                 clock=self.clock,
                 terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
+                media=self.files,
             ),
         }
         self._clients = {name: self._client(service) for name, service in self.services.items()}
@@ -129,6 +146,7 @@ class Platform:
         for client in self._clients.values():
             await client.aclose()
         await self.link.close()
+        self._folder.cleanup()
 
     # What is stored
 
@@ -145,6 +163,7 @@ class Platform:
             "list": ("LRANGE", name, 0, -1),
             "set": ("SMEMBERS", name),
             "zset": ("ZRANGE", name, 0, -1, "WITHSCORES"),
+            "stream": ("XRANGE", name, "-", "+"),
         }[kind]
         return (await self.link.read(command))[0]
 

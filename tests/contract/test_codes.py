@@ -10,6 +10,7 @@ _RAISED = re.compile(
     r"(?:BadRequest|Unauthorized|Forbidden|NotFound|Conflict|TooLarge|Unprocessable|TooMany)\(\s*\"([A-Z_]+)\""
     r"|Problem\(\s*\d+,\s*\"([A-Z_]+)\""
     r"|_reject\(\w+, \"([A-Z_]+)\"\)"
+    r"|BadRow\(to=\w+, code=\"([A-Z_]+)\""
 )
 
 

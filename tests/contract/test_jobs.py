@@ -72,8 +72,8 @@ async def test_all_fields_of_a_job_come_back(platform: Platform) -> None:
         pytest.param({"text": "x" * 4097}, "text", id="4,097 characters"),
         pytest.param({"text": "x" * 4097 + "{{name}}"}, "text", id="4,097 characters and a variable"),
         pytest.param({"text": "x" * 70_000}, "text", id="70,000 characters"),
-        pytest.param({"mode": "image"}, "mode", id="mode image"),
-        pytest.param({"mode": "document", "mediaRef": "x"}, "mode", id="mode document"),
+        pytest.param({"mode": "image"}, "mediaRef", id="an image without a file"),
+        pytest.param({"mode": "document", "mediaRef": "x", "mediaUrl": "y"}, "mediaUrl", id="two files"),
         pytest.param({"mode": "fax"}, "mode", id="mode unknown"),
         pytest.param({"mediaRef": "x"}, "mediaRef", id="media without mode"),
         pytest.param({"sessionId": 5}, "sessionId", id="sessionId a number"),
@@ -110,11 +110,11 @@ async def test_a_bad_field_is_a_400_that_names_it_and_stores_nothing(
     assert answer.json()["error"]["details"]["field"] == field
 
 
-@pytest.mark.parametrize("missing", ["contacts", "text"])
-async def test_a_missing_field_is_named(platform: Platform, missing: str) -> None:
+@pytest.mark.parametrize(("missing", "code"), [("contacts", "INVALID_REQUEST"), ("text", "EMPTY_TEXT")])
+async def test_a_missing_field_is_named(platform: Platform, missing: str, code: str) -> None:
     body = {name: value for name, value in GOOD.items() if name != missing}
     async with platform.nothing_stored():
-        refused(await platform.gateway.post("/v1/jobs", json=body), 400, "INVALID_REQUEST", missing)
+        refused(await platform.gateway.post("/v1/jobs", json=body), 400, code, missing)
 
 
 async def test_metadata_nested_deeper_than_we_keep_is_refused(platform: Platform) -> None:

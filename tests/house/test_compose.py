@@ -1,9 +1,13 @@
 """From settings to parts: what must agree agrees, and a service that cannot start says why."""
 
+from types import ModuleType
+
 import pytest
 
 from paceline import compose
+from paceline.dispatcher import main as dispatcher
 from paceline.domain.errors import ConfigError
+from paceline.gateway import main as gateway
 from paceline.orchestrator import main as orchestrator
 from paceline.settings import Settings
 
@@ -31,6 +35,28 @@ async def test_a_redis_that_never_comes_ends_the_start_with_a_word(monkeypatch: 
     with pytest.raises(ConfigError, match="REDIS_URL"):
         await compose.wait_for_redis(parts)
     await parts.link.close()
+
+
+@pytest.mark.parametrize(
+    ("service", "named"),
+    [
+        pytest.param(gateway, ["API_KEY", "LEASE_MS"], id="gateway"),
+        pytest.param(dispatcher, ["API_KEY", "LEASE_MS"], id="dispatcher"),
+        pytest.param(orchestrator, ["API_KEY", "WEBHOOK_SECRET", "LEASE_MS"], id="orchestrator"),
+    ],
+)
+def test_no_service_starts_beyond_loopback_without_its_keys_and_each_names_all_that_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], service: ModuleType, named: list[str]
+) -> None:
+    for name in ("API_KEY", "WEBHOOK_SECRET", "ORCHESTRATOR_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOST", "0.0.0.0")
+    monkeypatch.setenv("LEASE_MS", "soon")
+    with pytest.raises(SystemExit) as stop:
+        service.main()
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert [line.strip().partition(":")[0] for line in told.splitlines()[1:]] == named
 
 
 def test_the_orchestrator_does_not_start_without_a_webhook_secret(

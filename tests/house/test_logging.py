@@ -10,6 +10,7 @@ import structlog
 
 from paceline.kits import logging as kit
 from paceline.kits.logging import MASK, configure_logging, redact
+from paceline.kits.secrets import new_key
 
 KEY = "canary-api-key-5f3a9c1e"
 TEXT = "canary text: meet me at noon"
@@ -89,3 +90,9 @@ def _assert_clean(stream: io.StringIO, *, lines: int) -> None:
     written = stream.getvalue()
     assert len([json.loads(line) for line in written.splitlines()]) == lines
     assert [canary for canary in CANARIES if canary in written] == []
+
+
+def test_an_api_key_is_recognised_by_its_prefix_wherever_it_turns_up() -> None:
+    """Keys that callers hold are not known to this process by their value."""
+    key = new_key("pk_")
+    assert key not in str(redact({"event": f"odd header {key}, dropped", "items": [key]}))

@@ -3,6 +3,8 @@
 import pytest
 
 from paceline.settings import (
+    DispatcherSettings,
+    OrchestratorSettings,
     Settings,
     SettingsError,
     UpSettings,
@@ -78,6 +80,66 @@ def test_a_missing_or_trivial_key_is_refused_beyond_loopback_and_accepted_on_it(
     monkeypatch.setenv("HOST", "0.0.0.0")
     with pytest.raises(SettingsError, match="API_KEY"):
         load_settings()
+
+
+TRIVIAL = ["short", "changemechangeme", "ChangeMeChangeMe", "aaaaaaaaaaaaaaaaaaaa", "1234567890123456"]
+
+
+@pytest.mark.parametrize("secret", TRIVIAL)
+@pytest.mark.parametrize("kind", [Settings, DispatcherSettings, OrchestratorSettings, UpSettings])
+def test_a_trivial_webhook_secret_is_refused_beyond_loopback_and_accepted_on_it(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Settings], secret: str
+) -> None:
+    monkeypatch.setenv("API_KEY", CANARY)
+    monkeypatch.setenv("WEBHOOK_SECRET", secret)
+    load(kind)
+    monkeypatch.setenv("HOST", "0.0.0.0")
+    with pytest.raises(SettingsError) as caught:
+        load(kind)
+    assert [fault.partition(":")[0] for fault in caught.value.faults] == ["WEBHOOK_SECRET"]
+    assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"),
+    [
+        pytest.param(Settings, {"API_KEY"}, id="gateway"),
+        pytest.param(DispatcherSettings, {"API_KEY"}, id="dispatcher"),
+        pytest.param(OrchestratorSettings, {"API_KEY", "WEBHOOK_SECRET"}, id="orchestrator"),
+    ],
+)
+def test_what_a_service_misses_is_named_together_with_what_is_bad(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Settings], missing: set[str]
+) -> None:
+    """Beyond loopback, with nothing set but a bad rate."""
+    monkeypatch.setenv("HOST", "0.0.0.0")
+    monkeypatch.setenv("RATE_PER_MINUTE", "many")
+    monkeypatch.setenv("KEY_RATE_PER_MINUTE", "-1")
+    with pytest.raises(SettingsError) as caught:
+        load(kind)
+    named = {fault.partition(":")[0] for fault in caught.value.faults}
+    assert named == missing | {"RATE_PER_MINUTE", "KEY_RATE_PER_MINUTE"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "fine"),
+    [
+        pytest.param({}, False, id="no key at all"),
+        pytest.param({"API_KEY": "k"}, True, id="API_KEY"),
+        pytest.param({"ORCHESTRATOR_API_KEY": "k"}, True, id="ORCHESTRATOR_API_KEY"),
+        pytest.param({"SEND_MODE": "redis"}, True, id="it shows nobody a key"),
+    ],
+)
+def test_a_dispatcher_needs_a_key_to_show_the_orchestrator(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], fine: bool
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    if fine:
+        load(DispatcherSettings)
+        return
+    with pytest.raises(SettingsError, match="ORCHESTRATOR_API_KEY"):
+        load(DispatcherSettings)
 
 
 def test_a_real_key_is_accepted_on_any_address(monkeypatch: pytest.MonkeyPatch) -> None:

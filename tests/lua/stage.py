@@ -35,6 +35,10 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   if kind == 'string' then value = redis.call('GET', key)
   elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'stream' then
+    value = {}
+    -- Without the ids, which are the server's time.
+    for i, entry in ipairs(redis.call('XRANGE', key, '-', '+')) do value[i] = entry[2] end
   elseif kind == 'set' then value = redis.call('SMEMBERS', key) table.sort(value)
   else
     value = {}

@@ -75,7 +75,7 @@ class TestSingleSend:
         assert stage.states(job) == "r"
         assert stage.run(job)["state"] == "ROUTED"
         assert stage.redis.smembers(keys.singles(PHONE)) == {job.task_id(0)}
-        assert stage.with_ttl() == {keys.sticky("972540000001")}
+        assert stage.with_ttl() == {keys.sticky("972540000001"), keys.person("972540000001")}
 
     def test_says_how_many_go_before_it(self, stage: Stage) -> None:
         for priority, position in [(1, 0), (1, 1), (3, 0), (2, 1), (1, 4)]:

@@ -1,6 +1,7 @@
 """Platform limits: which refusals lock a number, and what the forecast makes of it."""
 
 import pytest
+from msgspec.structs import replace
 
 from paceline.policy import forecast
 from paceline.policy.restriction import GUESSED_LOCK_MS, locked_until
@@ -33,25 +34,29 @@ def test_a_refusal_by_the_platform_locks(code, until):
 )
 def test_what_waits_for_a_person_has_no_forecast(changes):
     """Nobody knows when an operator will act, so no time is promised."""
-    assert forecast.capacity(facts(**changes), RULES, now_ms=NOON) is None
+    assert forecast.kind_of(facts(**changes), RULES, now_ms=NOON) is None
 
 
-def test_a_restricted_number_counts_from_the_end_of_its_restriction():
-    """A campaign is mostly new chats; a number that may start none does little of it before that ends."""
+@pytest.mark.parametrize(("is_known", "from_ms"), [(False, NOON + HOUR), (True, 0)], ids=["new chats", "known ones"])
+def test_a_restricted_number_counts_from_the_end_of_its_restriction(is_known, from_ms):
+    """It does nothing of new chats before that, and goes on with people it knows."""
     locked = facts(restriction="TIME_LOCKED", restricted_until=NOON + HOUR)
-    kind = forecast.capacity(locked, RULES, now_ms=NOON)
+    kind = forecast.kind_of(locked, RULES, now_ms=NOON, is_known=is_known)
     assert kind is not None
-    assert kind.from_ms == NOON + HOUR
+    assert kind.takes_from_ms == from_ms
 
 
 def test_a_ceiling_for_all_slows_the_forecast():
     """With half of what the fleet could do, a backlog takes about twice as long."""
-    kind = forecast.capacity(facts(), RULES, now_ms=NOON)
+    kind = forecast.kind_of(facts(), RULES, now_ms=NOON)
     assert kind is not None
-    fleet = [kind] * 10
-    ceiling = int(kind.rpm * 5)
-    assert forecast.limited(fleet, 0) == fleet
-    assert forecast.limited(fleet, 10_000) == fleet
-    free = forecast.finish_ms(1_000, fleet, now_ms=NOON) - NOON
-    slowed = forecast.finish_ms(1_000, forecast.limited(fleet, ceiling), now_ms=NOON) - NOON
-    assert 1.8 < slowed / free < 2.3
+
+    def takes(global_rpm: int) -> int:
+        rules = replace(RULES, global_rpm=global_rpm)
+        found = forecast.finish_ms(forecast.Backlog(1_000), [kind] * 10, rules=rules, now_ms=NOON)
+        assert found is not None
+        return found - NOON
+
+    rate = 1_000 / (takes(0) / 60_000)
+    assert takes(100_000) == takes(0)
+    assert 1.6 < takes(round(rate / 2)) / takes(0) < 2.5

@@ -149,6 +149,8 @@ class Task:
     task_id: str
     to: str = "447700900001"
     text: str = "hello"
+    mode: str = "message"
+    media_ref: str | None = None
     state: str = "queued"
     attempt: int = 0
     epoch: int = 0
@@ -180,6 +182,9 @@ class Orchestrator:
         self.extend_error: Exception | None = None
         self.refuse_reports = False
         self.journal_ids: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self.media_errors: list[Exception] = []
+        """Raised instead of giving a file, one for each time it is asked for."""
 
     def add(self, task_id: str, **fields: Any) -> Task:
         task = Task(task_id, **fields)
@@ -261,6 +266,12 @@ class Orchestrator:
         task.lease_until_ms = self.clock.ms + self.lease_ms
         return task.lease_until_ms
 
+    async def media(self, ref: str, *, size: int) -> bytes:
+        self.calls.append(("media", ref))
+        if self.media_errors:
+            raise self.media_errors.pop(0)
+        return self.files[ref]
+
     async def webhook(self, event: WorkerEvent) -> None:
         self.events.append(event)
         if event.event in ("MESSAGE_SENT", "MESSAGE_DELIVERED", "MESSAGE_READ"):
@@ -278,6 +289,11 @@ class Orchestrator:
                 task_id=task.task_id,
                 to=task.to,
                 text=task.text,
+                mode=task.mode,
+                media_ref=task.media_ref,
+                media_type="image/png" if task.media_ref else "",
+                media_size=len(self.files.get(task.media_ref or "", b"")),
+                media_name="picture.png" if task.media_ref else None,
                 whatsapp_id=whatsapp_id(task.task_id),
                 attempt=task.attempt,
                 resend=task.resend,

@@ -69,17 +69,19 @@ class Handing:
         return now_ms if due.tasks or due.ended else due.next_at
 
     async def _post(self, hand_over: HandOver, now_ms: int) -> Post | None:
-        text = await self._texts.final(hand_over.task)
+        content = await self._texts.content(hand_over.task)
         parsed = parse_task_id(hand_over.task)
-        if text is None or parsed is None:
+        if content is None or parsed is None:
             # It cannot become a message, today or tomorrow; an end that everybody sees is better than a phone held up.
             await self._store.outbox.settle(
                 hand_over.task, "failed", now_ms=now_ms, from_=Byte.HANDED_OFF, unitBack=True, recipientOnly=True,
                 code="JOB_MALFORMED", message="the text of this message cannot be read",
             )  # fmt: skip
             return None
-        body = {"mode": "message", "to": hand_over.to, "text": text, "jobId": parsed[0], "taskId": hand_over.task}
-        return Post(hand_over.session, body)
+        body = {"mode": content.mode, "to": hand_over.to, "jobId": parsed[0], "taskId": hand_over.task}
+        if content.media is None:
+            return Post(hand_over.session, body | {"text": content.text})
+        return Post(hand_over.session, body | {"mediaRef": content.media.ref, "caption": content.text})
 
     async def _refused(self, post: Post, problem: str, now_ms: int) -> None:
         """A refusal and a lost answer look alike from here, so the task is asked: its state knows which it was."""

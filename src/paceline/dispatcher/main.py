@@ -6,18 +6,13 @@ from paceline.dispatcher import loops
 from paceline.dispatcher.app import create_app
 from paceline.kits.tasks import Supervisor
 from paceline.kits.web import Service
-from paceline.settings import Settings, SettingsError
+from paceline.settings import DispatcherSettings
 
 DEFAULT_PORT = 4001
 
 
 def main() -> None:
-    compose.run("dispatcher", DEFAULT_PORT, _prepare, check=_check)
-
-
-def _check(settings: Settings) -> None:
-    if settings.send_mode == "api" and settings.orchestrator_api_key is None and settings.api_key is None:
-        raise SettingsError(["ORCHESTRATOR_API_KEY: is required with SEND_MODE=api (or API_KEY)"])
+    compose.run("dispatcher", DEFAULT_PORT, _prepare, DispatcherSettings)
 
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:

@@ -22,6 +22,10 @@ SEND_FAILED = "SEND_FAILED"
 POISON = "POISON"
 UNKNOWN_OUTCOME = "UNKNOWN_OUTCOME"
 NO_COMMON_HOURS = "NO_COMMON_HOURS"
+MEDIA_UNAVAILABLE = "MEDIA_UNAVAILABLE"
+
+BEFORE_THE_WIRE = frozenset({MEDIA_UNAVAILABLE})
+"""What ends a try before anything reached WhatsApp: it says nothing about the number, and no gap counts from it."""
 
 _CLASSES = {
     NOT_ON_WHATSAPP: FailureClass.RECIPIENT,

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from paceline.domain.ids import task_id
+from paceline.domain.media import Media, Mode
 
 OnUnknown = Literal["resend", "hold"]
 Strategy = Literal["sticky", "least_loaded", "health_based", "round_robin"]
@@ -27,7 +28,9 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_on
     text: str
     accepted_at: int
     accepted_by: str
-    mode: Literal["message"] = "message"
+    mode: Mode = "message"
+    media: Media | None = None
+    """Of mode image and document; the text is then its caption and may be empty."""
     priority: int = 1
     phone: str | None = None
     session_id: str | None = None
@@ -38,6 +41,12 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_on
     strategy: Strategy | None = None
     """None is the setting."""
     single: bool = False
+    confirmation: bool = False
+    """The answer to somebody's "stop". It says what the job is; what lets it through is their place on the list."""
+    replay_of: str | None = None
+    """The dead letter (a task), or the job whose dead letters, this job sends again."""
+    zones: dict[str, int] = {}
+    """How many of its people may be in which timezones, for forecasts; empty if nobody counted."""
     tags: list[str] = []
     metadata: dict[str, Any] = {}
 

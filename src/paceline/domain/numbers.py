@@ -1,8 +1,9 @@
 """Phone numbers: what a caller may write, the digits we keep, and the timezones a number may be in.
 
-A number is refused when it is not *possible* (country code, length), not when a table calls it unlikely. Full parsing
-by the library costs about 40 µs a number, too much for 100,000 contacts in one request, so possibility is looked up in
-a table made from the library's own metadata.
+A number is refused when it is not *possible* (country code, length), not when a table calls it unlikely. The same
+number may be written in several possible ways (`notations`): with its trunk 0 kept, or with a mobile digit that
+WhatsApp's own ids have or lack. Full parsing by the library costs about 40 µs a number, too much for 100,000 contacts
+in one request, so possibility is looked up in a table made from the library's own metadata.
 """
 
 from functools import lru_cache
@@ -14,6 +15,11 @@ _DECORATION = str.maketrans("", "", " -().\u00a0\u202a\u202c\u2011")
 _SUFFIXES = ("@s.whatsapp.net", "@c.us")
 _MAX_RAW_LENGTH = 64
 _NON_GEOGRAPHIC = "001"
+_MEXICO, _ARGENTINA, _BRAZIL = 52, 54, 55
+_MOBILE_DIGIT = {_MEXICO: (0, "1"), _ARGENTINA: (0, "9"), _BRAZIL: (2, "9")}
+"""Where in the national number it stands, and which it is."""
+_LONG = 11
+"""Digits of a national number that has it."""
 
 
 def canonical(raw: str) -> str | None:
@@ -30,10 +36,31 @@ def canonical(raw: str) -> str | None:
     return digits if _split(digits) else None
 
 
+def person(raw: str) -> str | None:
+    """The digits of the person meant: canonical as written, or in the notation of the same number that is."""
+    digits = canonical(raw)
+    if digits is not None or len(raw) > _MAX_RAW_LENGTH:
+        return digits
+    text = raw.strip()
+    for suffix in _SUFFIXES:
+        text = text.removesuffix(suffix)
+    text = text.translate(_DECORATION).removeprefix("+")
+    if not text.isascii() or not text.isdigit():
+        return None
+    others = [other for other in _same_number(text) if canonical(other) is not None]
+    return min(others) if others else None
+
+
+def notations(digits: str) -> tuple[str, ...]:
+    """Every possible way to write this number, the given one first. The same set for each of its members."""
+    others = (other for other in sorted(_same_number(digits)) if other != digits and canonical(other) is not None)
+    return (digits, *others)
+
+
 @lru_cache(maxsize=65_536)
 def zones(digits: str) -> tuple[str, ...]:
     """Every timezone the number may be in; empty when nobody can tell."""
-    parts = _split(digits)
+    parts = _split(digits) if digits.isdigit() else None
     if parts is None:
         return ()
     country, national = parts
@@ -42,14 +69,52 @@ def zones(digits: str) -> tuple[str, ...]:
 
 
 def _split(digits: str) -> tuple[int, str] | None:
+    parts = _country(digits)
+    return parts if parts is not None and len(parts[1]) in _possible_lengths(parts[0]) else None
+
+
+def _country(digits: str) -> tuple[int, str] | None:
     if digits.startswith("0"):
         return None  # No country code does. Without this, London's 020… would read as Egypt's 20.
     for length in (1, 2, 3):
         country = int(digits[:length] or 0)
         if country in COUNTRY_CODE_TO_REGION_CODE:
-            national = digits[length:]
-            return (country, national) if len(national) in _possible_lengths(country) else None
+            return country, digits[length:]
     return None
+
+
+def _same_number(digits: str) -> set[str]:
+    parts = _country(digits)
+    if parts is None:
+        return set()
+    country, national = parts
+    trunks = ("", "0") if _has_trunk_zero(country) else ("",)
+    if len(trunks) > 1:
+        national = national.removeprefix("0")
+    return {f"{country}{trunk}{core}" for core in _with_or_without_mobile_digit(country, national) for trunk in trunks}
+
+
+def _with_or_without_mobile_digit(country: int, national: str) -> set[str]:
+    """Mexico's 1, Argentina's 9 and Brazil's ninth digit: WhatsApp's ids have one form, address books the other."""
+    if country not in _MOBILE_DIGIT:
+        return {national}
+    at, digit = _MOBILE_DIGIT[country]
+    if len(national) == _LONG and national[at] == digit:
+        short = national[:at] + national[at + 1 :]
+    elif len(national) == _LONG - 1:
+        short = national
+    else:
+        return {national}
+    if country == _BRAZIL and short[2] not in "6789":
+        return {national}  # A landline; only mobile numbers got the ninth digit.
+    return {short, short[:at] + digit + short[at:]}
+
+
+@lru_cache(maxsize=512)
+def _has_trunk_zero(country: int) -> bool:
+    region = COUNTRY_CODE_TO_REGION_CODE[country][0]
+    metadata = None if region == _NON_GEOGRAPHIC else PhoneMetadata.metadata_for_region(region)
+    return metadata is not None and metadata.national_prefix == "0"
 
 
 @lru_cache(maxsize=512)

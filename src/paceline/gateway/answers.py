@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, JobState
+from paceline.gateway.list_views import JobItem, MessageItem
 from paceline.gateway.picture import Picture
 from paceline.gateway.views import (
     Fault,
@@ -18,6 +19,7 @@ from paceline.gateway.views import (
 )
 from paceline.gateway.waiting import Teller
 from paceline.store.jobs import JobView, MessageView
+from paceline.store.lists import ListedJob
 from paceline.store.queues import DayStats, QueueItem, QueueMark, QueuePage
 
 _CURSOR = re.compile(r"(?P<priority>[1-3])-(?P<seq>\d{1,15})|0-(?P<count>\d{1,15})-(?P<at>\d{1,15})", re.ASCII)
@@ -51,6 +53,8 @@ def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) 
         strategy=job.strategy,
         tags=job.tags,
         metadata=job.metadata,
+        confirmation=job.confirmation,
+        replay_of=job.replay_of,
     )
 
 
@@ -71,6 +75,43 @@ def message_status(view: MessageView, teller: Teller) -> MessageStatus:
         waiting=teller.message(view),
         client_ref=view.contact.client_ref,
         metadata=view.job.metadata,
+    )
+
+
+def job_item(listed: ListedJob) -> JobItem:
+    job = listed.job
+    return JobItem(
+        job_id=job.job_id,
+        state=listed.state,
+        accepted_at=job.accepted_at,
+        accepted_by=job.accepted_by,
+        closed_at=listed.closed_at,
+        total=job.total,
+        progress=_progress(listed.progress),
+        mode=job.mode,
+        priority=job.priority,
+        single=job.single,
+        tags=job.tags,
+        metadata=job.metadata,
+    )
+
+
+def message_item(view: MessageView, teller: Teller) -> MessageItem:
+    known = view.known
+    return MessageItem(
+        message_id=view.task_id,
+        job_id=view.job.job_id,
+        index=int(view.task_id.partition(":")[2]),
+        to=view.contact.to,
+        state=MESSAGE_STATE[view.byte],
+        client_ref=view.contact.client_ref,
+        phone=view.phone or view.job.phone,
+        session_id=known.get("sessionId") or view.job.session_id,
+        whatsapp_id=known.get("whatsappId"),
+        attempts=int(known.get("attempts", 0)),
+        times=_times(view),
+        last_error=_fault(known),
+        waiting=teller.message(view),
     )
 
 
@@ -136,11 +177,8 @@ def _progress(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _completion(view: JobView, picture: Picture, now_ms: int) -> int | None:
-    job = view.job
-    rest = max(0, job.total - int(view.run.get("cursor", 0)))
-    start = max(now_ms, job.scheduled_at(0))
-    finish = picture.job(job.job_id, rest, phone=job.phone, start_ms=start, expires_ms=None).finish_ms
-    return None if finish is None else max(finish, job.scheduled_at(job.total - 1))
+    rest = max(0, view.job.total - int(view.run.get("cursor", 0)))
+    return picture.job(view.job, rest, now_ms=now_ms, expires_ms=None).finish_ms
 
 
 def _times(view: MessageView) -> Times:

@@ -3,11 +3,25 @@
 from litestar import get
 
 from paceline.edge import Keys, service
+from paceline.gateway.api_keys import ApiKeys
+from paceline.gateway.erasing import Erasing
 from paceline.gateway.intake import Intake
+from paceline.gateway.media import MediaDesk
+from paceline.gateway.once import Once
+from paceline.gateway.outlets import Outlets
+from paceline.gateway.routes_dead_letters import dead_letter_routes
+from paceline.gateway.routes_events import event_routes
 from paceline.gateway.routes_jobs import job_routes
+from paceline.gateway.routes_keys import key_routes
+from paceline.gateway.routes_lists import list_routes
+from paceline.gateway.routes_media import media_routes
+from paceline.gateway.routes_older import older_routes
+from paceline.gateway.routes_plan import plan_routes
 from paceline.gateway.routes_queue import queue_routes
+from paceline.gateway.routes_recipients import recipient_routes
 from paceline.gateway.routes_sending import sending_routes
 from paceline.gateway.routes_suppressions import suppression_routes
+from paceline.gateway.routes_webhooks import webhook_routes
 from paceline.gateway.suppressions import Suppressions
 from paceline.kits.clock import Clock
 from paceline.kits.web import Handler, Service
@@ -15,15 +29,26 @@ from paceline.store import keys as keyspace
 from paceline.store.store import Store
 
 
-def create_app(store: Store, intake: Intake, keys: Keys, clock: Clock) -> Service:
+def create_app(
+    store: Store, intake: Intake, media: MediaDesk, keys: Keys, clock: Clock, *, outlets: Outlets
+) -> Service:
     return service(
         name="gateway",
         description="Takes jobs and messages, and tells how they are doing. Times are Unix milliseconds.",
         routes=[
             *sending_routes(store, intake, keys, clock),
+            *media_routes(media, keys, clock),
+            *older_routes(Once(store, intake, clock), intake, media, keys),
+            *plan_routes(store, intake, keys, clock),
             *job_routes(store, intake, keys, clock),
+            *list_routes(store, keys, clock),
             *queue_routes(store, intake, keys, clock),
-            *suppression_routes(Suppressions(store), keys, clock),
+            *dead_letter_routes(store, Once(store, intake, clock), keys),
+            *recipient_routes(Erasing(store), keys, clock),
+            *suppression_routes(Suppressions(store, intake.breathe), keys, clock),
+            *key_routes(ApiKeys(store, new_id=intake.new_job_id), keys, clock),
+            *webhook_routes(outlets.desk, keys, clock),
+            *event_routes(outlets.live, keys),
             _health(store),
         ],
     )

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from paceline.domain.errors import BadRequest, TooMany
+from paceline.domain.media import Mode
 from paceline.domain.numbers import canonical
 from paceline.domain.text import TEXT_LIMIT, render, variables
 from paceline.domain.times import moment_ms
@@ -36,14 +37,20 @@ def number(raw: str, field: str) -> str:
 
 def job(request: JobRequest) -> None:
     """What concerns the job as a whole; its contacts are sifted."""
-    if request.mode != "message":
-        message = f"mode {request.mode!r} comes with media support; only 'message' is available yet"
-        raise BadRequest("MODE_NOT_AVAILABLE", message, field="mode")
-    for field, value in (("mediaRef", request.media_ref), ("mediaUrl", request.media_url)):
-        if value is not None:
-            raise BadRequest("MEDIA_NOT_AVAILABLE", "a job of mode 'message' has no media", field=field)
-    template(request.text, "text")
+    media(request.mode, request.media_ref, request.media_url)
+    if request.mode == "message" or request.text:
+        template(request.text, "text")
     metadata(request.metadata)
+
+
+def media(mode: Mode, media_ref: str | None, media_url: str | None) -> None:
+    """An image or a document has one file; a message has none."""
+    given = [name for name, value in (("mediaRef", media_ref), ("mediaUrl", media_url)) if value is not None]
+    if mode == "message" and given:
+        raise BadRequest("MEDIA_MODE", "a message of mode 'message' has no media", field=given[0])
+    if mode != "message" and len(given) != 1:
+        message = f"mode {mode!r} needs one of mediaRef and mediaUrl"
+        raise BadRequest("MEDIA_MODE", message, field=given[-1] if given else "mediaRef")
 
 
 def template(text: str, field: str) -> None:

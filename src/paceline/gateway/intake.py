@@ -5,10 +5,12 @@ knows the fleet, `idempotency` wraps a call that may be repeated.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from paceline.domain.errors import BadRequest, NotFound, TooMany, Unavailable, Unprocessable
 from paceline.domain.ids import new_ulid
 from paceline.domain.jobs import Contact, Job, Strategy
+from paceline.domain.media import Media, Mode
 from paceline.domain.text import variables
 from paceline.gateway import checks, receipts
 from paceline.gateway.picture import Picture, Watcher
@@ -23,7 +25,9 @@ from paceline.gateway.schemas import (
 from paceline.gateway.sifting import Sift
 from paceline.kits.failpoint import failpoint
 from paceline.kits.rng import Rng
+from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
+from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.routing import NotNow, Sticky, To
 from paceline.store.jobs import Idem
 from paceline.store.scripts import CHUNK
@@ -39,6 +43,14 @@ RESTRICTED_ASKED = 50
 STAGINGS = 2
 
 
+class MediaPort(Protocol):
+    """Where a job's file comes from; `media` in production, nothing in the World."""
+
+    async def by_ref(self, ref: str, mode: Mode) -> Media: ...
+
+    async def from_url(self, url: str, mode: Mode, *, now_ms: int) -> Media: ...
+
+
 async def _go_on() -> None:
     """In the World there is nobody to let by."""
 
@@ -51,20 +63,37 @@ class Intake:
         rng: Rng,
         *,
         strategy: Strategy = "sticky",
+        route_ahead: int = ROUTE_AHEAD,
+        media: MediaPort | None = None,
         breathe: Callable[[], Awaitable[None]] = _go_on,
     ) -> None:
         self._store = store
         self._rng = rng
+        self._media = media
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
         self._chosen = 0
         """Single sends that a number was chosen for; round_robin goes on from here."""
-        self.watcher = Watcher(store, rules, strategy)
+        self.watcher = Watcher(store, rules, strategy, route_ahead)
+
+    async def breathe(self) -> None:
+        """For whoever prepares a large request before it comes here."""
+        await self._breathe()
 
     def new_job_id(self, now_ms: int) -> str:
         return new_ulid(now_ms, self._rng)
 
-    async def job(self, request: JobRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int) -> JobAccepted:
+    async def job(
+        self,
+        request: JobRequest,
+        *,
+        by: str,
+        job_id: str,
+        idem_key: str | None,
+        now_ms: int,
+        file: Callable[[int], Awaitable[Media]] | None = None,
+    ) -> JobAccepted:
+        """`file` stores the job's file if that came with the request itself."""
         stored = await self._store.jobs.get(job_id)
         if stored is not None:
             return receipts.repeated_job(stored)
@@ -73,10 +102,14 @@ class Intake:
         phone = await self._phone(request.session_id, request.phone)
         sift = await self._sift(request)
         sift.refuse(strict=request.strict)
+        # Last, since it may take a while: a file is not fetched for a job that is refused.
+        media = await (file(now_ms) if file else self._file_of(request, now_ms))
         job = Job(
             job_id=job_id,
             total=len(sift.accepted),
             text=request.text,
+            mode=request.mode,
+            media=media,
             accepted_at=now_ms,
             accepted_by=by,
             priority=request.priority,
@@ -87,6 +120,7 @@ class Intake:
             validity_seconds=request.validity_seconds,
             on_unknown=request.on_unknown,
             strategy=request.strategy,
+            zones=zones_of_contacts(sift.accepted),
             tags=request.tags,
             metadata=request.metadata,
         )
@@ -97,15 +131,26 @@ class Intake:
         return answer
 
     async def send(
-        self, request: SendRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int
+        self,
+        request: SendRequest,
+        *,
+        by: str,
+        job_id: str,
+        idem_key: str | None,
+        now_ms: int,
+        text_field: str = "message",
     ) -> SendAccepted:
+        """`text_field` is what the caller called the text."""
         if await self._store.jobs.get(job_id) is not None:
             return receipts.send_receipt(job_id, 0, None)
         to = checks.number(request.to, "to")
-        checks.template(request.message, "message")
+        checks.template(request.message, text_field)
         if variables(request.message):
             raise BadRequest(
-                "MISSING_VARIABLE", "a single message has no variables to fill {{…}} from", field="message"
+                "MISSING_VARIABLE",
+                "a single message has no variables to fill {{…}} from",
+                field=text_field,
+                details={"variable": min(variables(request.message))},
             )
         job = Job(
             job_id=job_id,
@@ -179,7 +224,7 @@ class Intake:
         phone, picture = await self._choose(job, contact.to, now_ms)
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
-            estimate = picture.job(job.job_id, 1, phone=None, start_ms=job.scheduled_at(0), expires_ms=None)
+            estimate = picture.job(job, 1, now_ms=now_ms, expires_ms=None)
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
             await self._commit(job, [contact], receipts.idem(by, idem_key, answer), now_ms)
             return answer
@@ -231,10 +276,21 @@ class Intake:
         for _ in range(STAGINGS):
             chunks = await self._store.jobs.stage(job.job_id, contacts)
             code = await self._store.jobs.accept(job, chunks, now_ms=now_ms, idem=idem)
+            if code == "NO_MEDIA":
+                raise NotFound("UNKNOWN_MEDIA", "the file was removed meanwhile; upload it again", field="mediaRef")
             if code != "INCOMPLETE":
                 failpoint("accepted-not-answered")
                 return code
         raise Unavailable("what was staged did not stay")
+
+    async def _file_of(self, request: JobRequest, now_ms: int) -> Media | None:
+        if request.mode == "message":
+            return None
+        if self._media is None:
+            raise Unavailable("no media can be taken here")
+        if request.media_url is not None:
+            return await self._media.from_url(request.media_url, request.mode, now_ms=now_ms)
+        return await self._media.by_ref(request.media_ref or "", request.mode)
 
     async def owner_of(self, session_id: str) -> str:
         """The number of a session."""
@@ -242,6 +298,9 @@ class Intake:
         if owner is None:
             raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
         return owner
+
+    async def phone_of(self, session_id: str | None, phone: str | None) -> str | None:
+        return await self._phone(session_id, phone)
 
     async def _phone(self, session_id: str | None, phone: str | None) -> str | None:
         """The number a request names, directly or by a session."""

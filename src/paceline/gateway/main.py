@@ -1,11 +1,20 @@
 """The gateway process."""
 
 import asyncio
+from typing import Any
 
 from paceline import compose
 from paceline.compose import Parts
+from paceline.domain.errors import Unavailable
+from paceline.edge import Keys, Limits
 from paceline.gateway.app import create_app
 from paceline.gateway.intake import Intake
+from paceline.gateway.media import SWEEP_EVERY_MS, MediaDesk
+from paceline.gateway.media import Limits as MediaLimits
+from paceline.gateway.outlets import Outlets
+from paceline.kits.media_store import MediaFiles
+from paceline.kits.safe_http import SafeHttp
+from paceline.kits.stepping import keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.kits.web import Service
 
@@ -16,10 +25,38 @@ def main() -> None:
     compose.run("gateway", DEFAULT_PORT, _prepare)
 
 
-async def _prepare(parts: Parts, _tasks: Supervisor) -> Service:
+async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     strategy = parts.settings.routing_strategy
-    intake = Intake(parts.store, parts.rules, parts.rng, strategy=strategy, breathe=lambda: asyncio.sleep(0))
-    return create_app(parts.store, intake, parts.keys, parts.clock)
+    media = MediaDesk(
+        parts.store,
+        MediaFiles(parts.settings.data / "media"),
+        limits=MediaLimits(parts.settings.media_max_bytes, parts.settings.media_kept_days),
+        in_thread=asyncio.to_thread,
+    )
+    intake = Intake(
+        parts.store,
+        parts.rules,
+        parts.rng,
+        strategy=strategy,
+        route_ahead=parts.settings.route_ahead,
+        media=media,
+        breathe=lambda: asyncio.sleep(0),
+    )
+    # Seldom in a hurry: what it removes was not used for weeks.
+    timing: dict[str, Any] = {"idle_ms": SWEEP_EVERY_MS, "expected": Unavailable}
+    tasks.start("media", lambda: keep_stepping(media.sweep, parts.clock, asyncio.Event(), **timing))
+    # Only callers from outside are held to a rate; a dispatcher's calls to the orchestrator are paced already.
+    limits = Limits(parts.settings.key_rate_per_minute, parts.settings.rate_per_minute)
+    outlets = Outlets.of(
+        parts.store,
+        parts.clock,
+        parts.rng,
+        new_id=intake.new_job_id,
+        http=SafeHttp(allow_private=parts.settings.webhook_allow_private),
+        streams=parts.settings.event_streams,
+    )
+    outlets.start(tasks, parts.clock, idle_ms=parts.settings.poll_interval_ms)
+    return create_app(parts.store, intake, media, Keys(parts.store, parts.clock, limits), parts.clock, outlets=outlets)
 
 
 if __name__ == "__main__":

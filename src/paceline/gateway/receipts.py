@@ -21,12 +21,7 @@ def idem(by: str, idem_key: str | None, answer: msgspec.Struct) -> Idem | None:
 
 def estimate(job: Job, picture: Picture) -> Estimate:
     """When a new job will be done; a spread one not before its last message is due."""
-    found = picture.job(
-        job.job_id, job.total, phone=job.phone, start_ms=job.scheduled_at(0), expires_ms=job.expires_at(job.total - 1)
-    )
-    if found.finish_ms is None:
-        return found
-    return Estimate(max(found.finish_ms, job.scheduled_at(job.total - 1)), found.will_expire)
+    return picture.job(job, job.total, now_ms=job.accepted_at, expires_ms=job.expires_at(job.total - 1))
 
 
 def job_receipt(job: Job, sift: Sift, total: int, picture: Picture) -> JobAccepted:

@@ -1,17 +1,12 @@
 """Routes that send: a job, one message, a batch. Each may be repeated safely under an Idempotency-Key."""
 
-import hashlib
-from collections.abc import Awaitable, Callable
-
-import msgspec
 from litestar import MediaType, Response, post
 from litestar.openapi.datastructures import ResponseSpec
 
 from paceline.edge import Keys, holder
-from paceline.gateway.idempotency import HEADER, Idempotency, checked
 from paceline.gateway.intake import Intake
-from paceline.gateway.pressure import Pressure
-from paceline.gateway.routes_common import KEY
+from paceline.gateway.once import Once
+from paceline.gateway.routes_common import CSV_BODY, KEY, read_job
 from paceline.gateway.schemas import (
     BatchAccepted,
     BatchRequest,
@@ -26,28 +21,9 @@ from paceline.store.store import Store
 
 JOB_BODY_LIMIT = 32 * MEGABYTE
 
-_encode = msgspec.json.Encoder().encode
-
 
 def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[Handler]:
-    idempotency, pressure = Idempotency(store), Pressure(store)
-
-    async def answer_once(
-        request: AnyRequest, work: Callable[[str, str | None, int], Awaitable[msgspec.Struct]]
-    ) -> bytes:
-        """Under the caller's Idempotency-Key, if there is one."""
-        now_ms, key = clock.now_ms(), checked(request.headers.get(HEADER))
-        await pressure.check(now_ms)
-
-        async def encoded(job_id: str) -> bytes:
-            return _encode(await work(job_id, key, now_ms))
-
-        # A large body is hashed only if the hash is needed.
-        body = hashlib.sha256(request.url.path.encode() + b"\n" + await request.body()).hexdigest() if key else ""
-        job_id = intake.new_job_id(now_ms)
-        return await idempotency.answer(
-            by=holder(request), key=key, body=body, job_id=job_id, now_ms=now_ms, work=encoded
-        )
+    once = Once(store, intake, clock)
 
     @post(
         "/v1/jobs",
@@ -56,19 +32,21 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         tags=["Sending"],
         guards=[keys.requires("send")],
         security=KEY,
-        opt={"body": JobRequest},
+        opt={"body": JobRequest, **CSV_BODY},
         responses={202: ResponseSpec(JobAccepted, media_type=MediaType.JSON, description="Accepted")},
         request_max_body_size=JOB_BODY_LIMIT,
     )
     async def create_job(request: AnyRequest) -> Response[bytes]:
         """1 to 100,000 contacts. Bad ones are listed and skipped, or all refused with `strict`. Give an Idempotency-Key
-        header to be able to repeat the request safely."""
-        asked = await read_body(request, JobRequest)
+        header to be able to repeat the request safely. The contacts may come as `text/csv` too: a header row with `to`,
+        optionally `clientRef` and `timezone`, and a variable in every other column; the other fields are query
+        parameters then."""
+        asked = await read_job(request, intake.breathe)
 
         async def work(job_id: str, key: str | None, now_ms: int) -> JobAccepted:
             return await intake.job(asked, by=holder(request), job_id=job_id, idem_key=key, now_ms=now_ms)
 
-        return json_answer(await answer_once(request, work), 202)
+        return json_answer(await once.answer(request, work), 202)
 
     @post(
         "/api/v1/send",
@@ -88,7 +66,7 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         async def work(job_id: str, key: str | None, now_ms: int) -> SendAccepted:
             return await intake.send(asked, by=holder(request), job_id=job_id, idem_key=key, now_ms=now_ms)
 
-        return json_answer(await answer_once(request, work), 200)
+        return json_answer(await once.answer(request, work), 200)
 
     @post(
         "/api/v1/send/batch",
@@ -108,6 +86,6 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         async def work(job_id: str, key: str | None, now_ms: int) -> BatchAccepted:
             return await intake.batch(asked, by=holder(request), job_id=job_id, idem_key=key, now_ms=now_ms)
 
-        return json_answer(await answer_once(request, work), 200)
+        return json_answer(await once.answer(request, work), 200)
 
     return [create_job, send, send_batch]

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from paceline.domain.jobs import MAX_CONTACTS, OnUnknown, Strategy
+from paceline.domain.media import Mode
 from paceline.domain.text import TEXT_LIMIT
 
 TEMPLATE_LIMIT = 16 * TEXT_LIMIT
@@ -45,12 +46,20 @@ class ContactIn(_In, frozen=True, kw_only=True, gc=False):
     timezone: Short | None = None
 
 
+class BadRow(ContactIn, frozen=True, kw_only=True, gc=False):
+    """A row of a CSV that cannot be a contact. It keeps its place, so that the others keep theirs."""
+
+    code: str
+    column: str | None = None
+
+
 class JobRequest(_In, frozen=True, kw_only=True):
     contacts: Annotated[list[str | ContactIn], Meta(min_length=1, max_length=MAX_CONTACTS)]
-    text: Annotated[Text, Meta(examples=["Hello {{name}}"])]
-    mode: Literal["message", "image", "document"] = "message"
-    media_ref: str | None = None
-    media_url: str | None = None
+    text: Annotated[str, Meta(max_length=TEMPLATE_LIMIT, description=_LIMIT, examples=["Hello {{name}}"])] = ""
+    """Of an image or a document the caption, which may be left out."""
+    mode: Mode = "message"
+    media_ref: Annotated[str, Meta(max_length=128, description="of an upload to /v1/media")] | None = None
+    media_url: Annotated[str, Meta(max_length=2_048, description="fetched once, now")] | None = None
     session_id: Short | None = None
     phone: Number | None = None
     tags: Annotated[list[Short], Meta(max_length=32)] = []
@@ -74,6 +83,15 @@ class SendRequest(_In, frozen=True, kw_only=True):
     send_at: Moment | None = None
 
 
+class OlderSendRequest(_In, frozen=True, kw_only=True):
+    to: Number
+    text: Text
+    session_id: Short | None = None
+    phone: Number | None = None
+    priority: Priority = 1
+    send_at: Moment | None = None
+
+
 class BatchMessage(_In, frozen=True, kw_only=True, gc=False):
     to: str
     text: str
@@ -87,10 +105,12 @@ class BatchRequest(_In, frozen=True, kw_only=True):
     priority: Priority = 1
 
 
-class Rejected(Out, frozen=True, kw_only=True):
+class Rejected(Out, frozen=True, kw_only=True, omit_defaults=True):
     index: int
     to: str
     code: str
+    variable: str | None = None
+    """With MISSING_VARIABLE the first that has no value; with FIELD_TOO_LONG the column."""
 
 
 class JobAccepted(Out, frozen=True, kw_only=True):
@@ -124,6 +144,15 @@ class BatchAccepted(Out, frozen=True, kw_only=True):
     estimated_completion: int | None
 
 
+class MediaStored(Out, frozen=True, kw_only=True):
+    media_ref: str
+    type: str
+    size: int
+    sha256: str
+    expires_at: int
+    """When it is removed if no job uses it until then."""
+
+
 class SuppressRequest(_In, frozen=True, kw_only=True):
     to: Number | Annotated[list[str], Meta(min_length=1, max_length=SUPPRESSIONS_AT_ONCE)]
     reason: Annotated[str, Meta(max_length=256)] = ""
@@ -134,16 +163,44 @@ class Suppressed(Out, frozen=True, kw_only=True):
     """How many were not on the list before."""
 
 
-class SuppressionItem(Out, frozen=True, kw_only=True):
+class RejectedRow(Out, frozen=True, kw_only=True):
+    line: int
+    """Of the file, from 1; of a row over several lines the first."""
+    to: str
+    code: str
+
+
+class ImportedSuppressions(Out, frozen=True, kw_only=True):
+    added: int
+    duplicates: int
+    """On the list before, or twice in the file."""
+    rejected: list[RejectedRow]
+
+
+class SuppressionItem(Out, frozen=True, kw_only=True, omit_defaults=True):
     to: str
     at: int
     reason: str
     source: str
+    confirmation: str | None = None
+    """The message that told them so, if they said stop themselves."""
 
 
 class SuppressionPage(Out, frozen=True, kw_only=True):
     items: list[SuppressionItem]
     next_cursor: str | None
+
+
+class ErasedPerson(Out, frozen=True, kw_only=True):
+    to: str
+    canceled: int
+    """Messages that waited for them."""
+    erased: int
+    """Places from which they were removed: messages, conversations, dead letters, events."""
+    open: int
+    """Messages a worker holds, which cannot be erased yet: ask again once they have ended."""
+    suppressed: bool
+    """They are on the suppression list, and stay there: forgetting that would be writing to them again."""
 
 
 class Removed(Out, frozen=True, kw_only=True):

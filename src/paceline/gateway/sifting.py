@@ -12,7 +12,7 @@ from paceline.domain.errors import Unprocessable
 from paceline.domain.jobs import Contact
 from paceline.domain.numbers import canonical
 from paceline.domain.text import TEXT_LIMIT, render, variables
-from paceline.gateway.schemas import REJECTED_SHOWN, ContactIn, Rejected
+from paceline.gateway.schemas import REJECTED_SHOWN, BadRow, ContactIn, Rejected
 from paceline.policy.hours import is_zone
 
 _SHOWN_LENGTH = 64
@@ -61,13 +61,17 @@ class Sift:
 
     def _check(self, item: str | ContactIn) -> Contact | None:
         raw = item if isinstance(item, str) else item.to
+        if isinstance(item, BadRow):
+            self._reject(raw, item.code, item.column)
+            return None
         to = canonical(raw)
         if to is None:
             self._reject(raw, "INVALID_NUMBER")
             return None
         contact = Contact(to) if isinstance(item, str) else Contact(to, item.vars, item.client_ref, item.timezone)
         if fault := self._fault(contact):
-            self._reject(raw, fault)
+            missing = self._names - contact.vars.keys() if fault == "MISSING_VARIABLE" else None
+            self._reject(raw, fault, min(missing) if missing else None)
             return None
         if to in self._seen:
             self.duplicates += 1
@@ -89,7 +93,8 @@ class Sift:
             self._zones[name] = is_zone(name)
         return self._zones[name]
 
-    def _reject(self, raw: str, code: str) -> None:
+    def _reject(self, raw: str, code: str, variable: str | None = None) -> None:
         self.rejected_count += 1
         if len(self.rejected) < REJECTED_SHOWN:
-            self.rejected.append(Rejected(index=self._index, to=raw[:_SHOWN_LENGTH], code=code))
+            to = raw[:_SHOWN_LENGTH]
+            self.rejected.append(Rejected(index=self._index, to=to, code=code, variable=variable))

@@ -40,6 +40,10 @@ class JobStatus(Out, frozen=True, kw_only=True):
     strategy: Strategy | None
     tags: list[str]
     metadata: dict[str, Any]
+    confirmation: bool
+    """The answer to somebody's "stop"."""
+    replay_of: str | None
+    """The dead letter, or the job whose dead letters, it sends again."""
 
 
 class JobCanceled(Out, frozen=True, kw_only=True):

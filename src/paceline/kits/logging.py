@@ -40,6 +40,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=://)[^/\s]+@"), f"{MASK}@"),
     (re.compile(r"\b(bearer)\s+\S+", re.IGNORECASE), rf"\1 {MASK}"),
     (re.compile(r"\b(x-api-key|x-webhook-secret)(['\"]?\s*[:=,]\s*)\S+", re.IGNORECASE), rf"\1\2{MASK}"),
+    (re.compile(r"\bpk_[A-Za-z0-9_-]{20,}"), MASK),
+    (re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]{20,}"), MASK),
     (re.compile(r"\b\d{3,11}(?=\d{4}@(?:s\.whatsapp\.net|c\.us))"), "…"),
 )
 

@@ -29,6 +29,9 @@ MEGABYTE = 1_048_576
 BODY_LIMIT = MEGABYTE
 """Far more than any request needs that is not a list of contacts."""
 
+ANSWER_HEADERS = "paceline_answer_headers"
+"""Under this name in the scope a guard leaves headers for the answer, whatever that turns out to be."""
+
 AnyRequest = Request[Any, Any, Any]
 Handler = HTTPRouteHandler
 T = TypeVar("T")
@@ -43,6 +46,7 @@ _CODES = {
 }
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_MISSING_PARAMETER = re.compile(r"Missing required \w+ parameter '(?P<name>[^']+)'")
 _NAMED_FIELD = re.compile(r"Object (?:contains unknown|missing required) field `(?P<name>[^`]*)`")
 
 
@@ -105,7 +109,9 @@ def create_service(
     translate: Translate,
     error_codes: Mapping[str, str],
 ) -> "Service":
-    """The application with everything around its routes. A route names its body as `opt={"body": SomeStruct}`."""
+    """The application with everything around its routes. A route names its body as `opt={"body": SomeStruct}`, and what
+    it takes beside JSON as `opt={"text_bodies": {"text/csv": "an example"}}`; one that is no JSON at all as
+    `opt={"content": {"multipart/form-data": {"schema": …}}}`."""
 
     pages: list[str] = []
 
@@ -165,7 +171,7 @@ class Service:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
-                message["headers"] = [*message["headers"], *headers]
+                message["headers"] = [*message["headers"], *headers, *scope.get(ANSWER_HEADERS, ())]  # type: ignore[misc]
             await send(message)
 
         await self._app(scope, receive, sending)
@@ -203,6 +209,8 @@ def _framework_problem(error: HTTPException) -> Problem:
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
         first = error.extra[0]
         return Problem(400, code, str(first.get("message", "")), field=str(first.get("key", "")))
+    if missing := _MISSING_PARAMETER.match(error.detail):
+        return Problem(400, code, f"the parameter {missing['name']!r} is missing", field=missing["name"])
     messages = {404: "there is no such path", 405: "this path does not take that method", 413: "the body is too large"}
     return Problem(error.status_code, code, messages.get(error.status_code, "the request cannot be read"))
 
@@ -238,16 +246,23 @@ def _openapi(app: Litestar) -> dict[str, Any]:
         return known  # type: ignore[no-any-return]
     document = app.openapi_schema.to_schema()
     bodies: dict[tuple[str, str], Any] = {}
+    texts: dict[tuple[str, str], dict[str, str]] = {}
     for route in app.routes:
         for handler in getattr(route, "route_handlers", ()):
             for method in getattr(handler, "http_methods", ()):
+                if "content" in handler.opt:
+                    request_body = {"required": True, "content": handler.opt["content"]}
+                    document["paths"][route.path_format][method.lower()]["requestBody"] = request_body
                 if "body" in handler.opt:
                     bodies[route.path_format, method.lower()] = handler.opt["body"]
+                    texts[route.path_format, method.lower()] = handler.opt.get("text_bodies", {})
     kinds = list(dict.fromkeys(bodies.values()))
     schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     document.setdefault("components", {}).setdefault("schemas", {}).update(components)
     for (path, method), kind in bodies.items():
-        content = {"application/json": {"schema": schemas[kinds.index(kind)]}}
+        content: dict[str, Any] = {"application/json": {"schema": schemas[kinds.index(kind)]}}
+        for media_type, example in texts[path, method].items():
+            content[media_type] = {"schema": {"type": "string"}, "example": example}
         document["paths"][path][method]["requestBody"] = {"required": True, "content": content}
     app.state.openapi = document
     return document

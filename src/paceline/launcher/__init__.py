@@ -14,6 +14,7 @@ something else starts the processes (systemd, containers).
     services.py      the command and environment of each process
     workers.py       one worker process for each session that should run
     client.py        the HTTP calls the launcher makes
+    remote.py        what a command asks a running gateway, wherever it is
     up.py            the composition: start in order, say `ready`, stop in reverse
     demo.py          `paceline demo`: the same, and a job with a progress bar
 """

@@ -12,6 +12,7 @@ from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
 from paceline.edge import Keys, holder, service
 from paceline.kits.clock import Clock
+from paceline.kits.media_store import MediaFiles
 from paceline.kits.secrets import derive
 from paceline.kits.web import AnyRequest, Handler, Service, read_body
 from paceline.orchestrator import protocol
@@ -32,6 +33,7 @@ from paceline.orchestrator.protocol import (
     TypingWindow,
 )
 from paceline.orchestrator.registry import Registry, SessionPage, SessionRequest
+from paceline.orchestrator.routes_media import media_route
 from paceline.orchestrator.settling import Settling, Word
 from paceline.orchestrator.waiters import Waiters
 from paceline.store.outbox import Outbox
@@ -71,6 +73,7 @@ def create_app(
     keys: Keys,
     clock: Clock,
     terms: "Terms",
+    media: MediaFiles,
 ) -> Service:
     return service(
         name="orchestrator",
@@ -79,6 +82,7 @@ def create_app(
             *_session_routes(registry, keys, clock),
             *_desk_routes(desk, waiters, gate, clock, terms),
             *_settling_routes(store.outbox, settling, gate, clock),
+            media_route(store.media, media, gate.check),
             _enqueue(Enqueue(store), keys, clock),
             _webhook(inbound, gate, clock),
             _health(store),

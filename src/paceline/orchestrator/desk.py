@@ -9,6 +9,7 @@ import msgspec
 from paceline.domain.errors import Conflict, NotFound, RequestError
 from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
+from paceline.domain.media import Media, Mode
 from paceline.domain.states import TERMINAL
 from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.days import stats_day
@@ -41,7 +42,11 @@ class TaskForWorker(msgspec.Struct, frozen=True, rename="camel"):
     send_before_ms: int
     lease_until_ms: int
     token: int
-    mode: str = "message"
+    mode: Mode = "message"
+    media_ref: str | msgspec.UnsetType = msgspec.UNSET
+    media_type: str | msgspec.UnsetType = msgspec.UNSET
+    media_size: int | msgspec.UnsetType = msgspec.UNSET
+    media_name: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Pending(msgspec.Struct, frozen=True, rename="camel"):
@@ -118,8 +123,8 @@ class Desk:
     async def _give(
         self, session: str, epoch: int, task: gate.OutboxTask, verdict: gate.Give, now_ms: int
     ) -> TaskForWorker | None:
-        text = await self._texts.final(task.task)
-        if text is None:
+        content = await self._texts.content(task.task)
+        if content is None:
             # Nobody can read what should be sent; it ends visibly, or it would hold up its number for ever.
             await self._store.outbox.settle(
                 task.task, "failed", now_ms=now_ms, from_="h", unitBack=True, recipientOnly=True, code="JOB_MALFORMED",
@@ -133,10 +138,10 @@ class Desk:
         if claimed.code != "OK":
             # Somebody was quicker (a cancel, a stop word, the fleet's pause); the next claim sees what is left.
             return None
-        return TaskForWorker(
+        given = TaskForWorker(
             task_id=task.task,
             to=task.to,
-            text=text,
+            text=content.text,
             whatsapp_id=whatsapp_id(task.task),
             attempt=claimed.attempt,
             resend=claimed.resend,
@@ -144,7 +149,19 @@ class Desk:
             send_before_ms=verdict.send_before_ms,
             lease_until_ms=verdict.lease_until_ms,
             token=claimed.token,
+            mode=content.mode,
         )
+        return given if content.media is None else _with(given, content.media)
+
+
+def _with(task: TaskForWorker, media: Media) -> TaskForWorker:
+    return msgspec.structs.replace(
+        task,
+        media_ref=media.ref,
+        media_type=media.type,
+        media_size=media.size,
+        media_name=media.name or msgspec.UNSET,
+    )
 
 
 def _pending(held: Held) -> Pending:

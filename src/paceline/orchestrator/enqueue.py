@@ -13,6 +13,7 @@ from msgspec import Meta
 from paceline.domain.errors import BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable
 from paceline.domain.ids import derived_job_id, parse_task_id, task_id
 from paceline.domain.jobs import Contact, Job
+from paceline.domain.media import Media, Mode, fits
 from paceline.domain.numbers import canonical
 from paceline.domain.text import TEXT_LIMIT, variables
 from paceline.kits.failpoint import failpoint
@@ -27,7 +28,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=128, description="1 to 128 pri
 
 
 class EnqueueBody(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    mode: Literal["message", "image"] = "message"
+    mode: Mode = "message"
     to: Annotated[str, Meta(max_length=64, examples=["+972 54-123-4567"])]
     job_id: Id
     task_id: Id
@@ -50,9 +51,6 @@ class Enqueue:
 
     async def enqueue(self, session: str, body: EnqueueBody, *, by: str, now_ms: int) -> Enqueued:
         """The same taskId twice is one task, whoever says it: the caller may repeat what got no answer."""
-        if body.mode != "message":
-            message = f"mode {body.mode!r} comes with media support; only 'message' is available yet"
-            raise BadRequest("MODE_NOT_AVAILABLE", message, field="mode")
         if parse_task_id(body.task_id) is not None:
             code = await self._store.handing.enqueue(session, body.task_id, now_ms=now_ms)
             failpoint("enqueued-not-answered")
@@ -74,6 +72,7 @@ class Enqueue:
         if await self._store.jobs.get(job_id) is not None:
             return answer  # What was right then is not judged again: the repeat gets the answer of the first.
         to, text = _number(body), _text(body)
+        media = await self._media(body)
         if await self._store.guards.suppressed([to]):
             raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
         if await self._store.guards.memory_is_short():
@@ -82,6 +81,8 @@ class Enqueue:
             job_id=job_id,
             total=1,
             text=text,
+            mode=body.mode,
+            media=media,
             accepted_at=now_ms,
             accepted_by=by,
             phone=phone,
@@ -96,8 +97,27 @@ class Enqueue:
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)
+        if accepted.code == "NO_MEDIA":
+            raise _no_media()
         failpoint("accepted-not-answered")
         return answer
+
+    async def _media(self, body: EnqueueBody) -> Media | None:
+        """What an image or a document needs; `mediaPath` is never looked at."""
+        if body.mode == "message":
+            return None
+        if body.media_ref is None:
+            raise BadRequest("MEDIA_MODE", f"mode {body.mode!r} needs a mediaRef", field="mediaRef")
+        media = await self._store.media.get(body.media_ref)
+        if media is None:
+            raise _no_media()
+        if not fits(media.type, body.mode):
+            raise BadRequest("MEDIA_TYPE", f"{media.type} cannot be sent as an image", field="mediaRef")
+        return media
+
+
+def _no_media() -> NotFound:
+    return NotFound("UNKNOWN_MEDIA", "there is no such file; upload it (again)", field="mediaRef")
 
 
 def _check_ids(body: EnqueueBody) -> None:
@@ -114,15 +134,24 @@ def _number(body: EnqueueBody) -> str:
 
 
 def _text(body: EnqueueBody) -> str:
-    """What a text message needs, and nothing that only an image has: what we would drop in silence is refused."""
-    for field, value in (("mediaRef", body.media_ref), ("caption", body.caption)):
-        if value is not None:
-            raise BadRequest("MEDIA_NOT_AVAILABLE", "a message of mode 'message' has no media", field=field)
-    if body.text is None or not body.text.strip():
-        raise BadRequest("EMPTY_TEXT", "the text is empty", field="text")
-    if len(body.text) > TEXT_LIMIT:
-        message = f"at most {TEXT_LIMIT:,} characters, this has {len(body.text):,}"
-        raise BadRequest("TEXT_TOO_LONG", message, field="text", details={"limit": TEXT_LIMIT})
-    if variables(body.text):
-        raise BadRequest("MISSING_VARIABLE", "a single message has no variables to fill {{…}} from", field="text")
-    return body.text
+    """What a message needs, or the caption of an image; what we would drop in silence is refused."""
+    if body.mode == "message":
+        for field, value in (("mediaRef", body.media_ref), ("caption", body.caption)):
+            if value is not None:
+                raise BadRequest("MEDIA_MODE", "a message of mode 'message' has no media", field=field)
+        return _checked(body.text or "", "text")
+    if body.text is not None and body.caption is not None:
+        raise BadRequest("MEDIA_MODE", "an image has one text, its caption", field="text")
+    field, text = ("caption", body.caption) if body.caption is not None else ("text", body.text)
+    return _checked(text, field) if text else ""
+
+
+def _checked(text: str, field: str) -> str:
+    if not text.strip():
+        raise BadRequest("EMPTY_TEXT", "the text is empty", field=field)
+    if len(text) > TEXT_LIMIT:
+        message = f"at most {TEXT_LIMIT:,} characters, this has {len(text):,}"
+        raise BadRequest("TEXT_TOO_LONG", message, field=field, details={"limit": TEXT_LIMIT})
+    if variables(text):
+        raise BadRequest("MISSING_VARIABLE", "a single message has no variables to fill {{…}} from", field=field)
+    return text

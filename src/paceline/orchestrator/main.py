@@ -6,27 +6,23 @@ from typing import Any
 from paceline import compose
 from paceline.compose import Parts
 from paceline.domain.errors import Unavailable
+from paceline.kits.media_store import MediaFiles
 from paceline.kits.stepping import keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate, create_app
 from paceline.orchestrator.desk import Desk
-from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.inbound import Inbound, StopRules
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
-from paceline.settings import Settings, SettingsError
+from paceline.settings import OrchestratorSettings
 
 DEFAULT_PORT = 3000
 
 
 def main() -> None:
-    compose.run("orchestrator", DEFAULT_PORT, _prepare, check=_check)
-
-
-def _check(settings: Settings) -> None:
-    if settings.webhook_secret is None:
-        raise SettingsError(["WEBHOOK_SECRET: is required; the secret of each worker is derived from it"])
+    compose.run("orchestrator", DEFAULT_PORT, _prepare, OrchestratorSettings)
 
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
@@ -41,7 +37,12 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         store=store,
         desk=Desk(store, parts.rules, lease_ms=settings.lease_ms),
         settling=settling,
-        inbound=Inbound(store, settling),
+        inbound=Inbound(
+            store,
+            settling,
+            StopRules(settings.stop_confirmation, settings.stop_words.split(",")),
+            tell_text=settings.event_inbound_text,
+        ),
         registry=Registry(store, parts.rng),
         waiters=waiters,
         gate=WorkerGate(settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""),
@@ -52,6 +53,8 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
             typing_ms=parts.rules.policy.typing_ms,
             unknown_grace_ms=settings.unknown_grace_ms,
         ),
+        # The gateway's: both run on one machine.
+        media=MediaFiles(settings.data / "media"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from paceline.domain.errors import BadRequest, Conflict, NotFound
-from paceline.domain.failures import UNKNOWN_OUTCOME, FailureClass, failure_class
+from paceline.domain.failures import BEFORE_THE_WIRE, UNKNOWN_OUTCOME, FailureClass, failure_class
 from paceline.domain.ids import parse_task_id, whatsapp_id
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
 from paceline.kits.brain import BrainPort, NoBrain
@@ -70,15 +70,15 @@ class Settling:
         return await self.unknown(word, message, now_ms=now_ms)
 
     async def refused(self, word: Word, code: str, message: str, *, now_ms: int) -> str:
-        """Nothing went out, for a reason: try again or give up. The attempt was on the wire all the same."""
+        """Nothing went out, for a reason: try again or give up. As a rule the attempt was on the wire all the same."""
         facts = await self._facts(word.session, word.task)
         decision = retry.after_failure(code, failures=facts.failures + 1, settings=self._retries, now_ms=now_ms)
         effects = {
             "unitBack": True,
-            "onWire": True,
+            "onWire": code not in BEFORE_THE_WIRE,
             "cooldownUntil": retry.cooldown_until(code, now_ms=now_ms),
             "lockedUntil": restriction.locked_until(code, now_ms=now_ms),
-            "recipientOnly": failure_class(code) is FailureClass.RECIPIENT,
+            "recipientOnly": code in BEFORE_THE_WIRE or failure_class(code) is FailureClass.RECIPIENT,
         }
         if facts.maybe_sent and isinstance(decision, retry.GiveUp):
             # This try was refused, but an earlier one may have gone out: "refused" would not be the whole truth.

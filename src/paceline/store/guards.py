@@ -1,7 +1,10 @@
 """What stands between a caller and the queues: API keys, idempotency, the suppression list, memory."""
 
+from typing import Any
+
 import msgspec
 
+from paceline.domain.numbers import notations
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 
@@ -16,10 +19,24 @@ class Begun(Answer, frozen=True):
     answer: str = ""
 
 
-class ApiKeyRecord(msgspec.Struct, frozen=True, rename="camel"):
+class ApiKeyRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What is known of an API key. The key itself is not: only who holds it can show it."""
+
     key_id: str
     digest: str
     scopes: list[str]
+    name: str = ""
+    created_at: int = 0
+    created_by: str = ""
+    expires_at: int | None = None
+    rate_per_minute: int | None = None
+    """Requests; 0 is no limit of its own, None is what the setting says."""
+    revoked_at: int | None = None
+    revoked_by: str = ""
+
+
+class Revoked(Answer, frozen=True):
+    record: str = ""
 
 
 class Suppression(msgspec.Struct, frozen=True, rename="camel"):
@@ -27,6 +44,8 @@ class Suppression(msgspec.Struct, frozen=True, rename="camel"):
     at: int
     reason: str = ""
     source: str = ""
+    confirmation: str | None = None
+    """The one task that may still go to this person: the confirmation of their own stop."""
 
 
 class Guards:
@@ -36,9 +55,21 @@ class Guards:
     async def save_key(self, record: ApiKeyRecord) -> None:
         await self._caller.call("save_key", Answer, id=record.key_id, record=msgspec.json.encode(record).decode())
 
+    async def create_key(self, record: ApiKeyRecord, *, ended_before_ms: int, limit: int) -> str:
+        """OK or KEYS_FULL."""
+        text = msgspec.json.encode(record).decode()
+        arguments = {"id": record.key_id, "record": text, "ended_before": ended_before_ms, "limit": limit}
+        return (await self._caller.call("create_key", Answer, **arguments)).code
+
+    async def revoke_key(self, key_id: str, *, by: str, now_ms: int) -> ApiKeyRecord | None:
+        """The record as it is now, None for a key nobody knows. The first word counts: again changes nothing."""
+        answer = await self._caller.call("revoke_key", Revoked, id=key_id, by=by, now=now_ms)
+        return _record(answer.record) if answer.record else None
+
     async def api_keys(self) -> list[ApiKeyRecord]:
+        """All, also those that have ended; bounded by `create_key`."""
         raw = await self._caller.read_one("HVALS", keys.api_keys())
-        return [msgspec.json.decode(text, type=ApiKeyRecord) for text in raw]
+        return [_record(text) for text in raw]
 
     async def begin(self, key_id: str, idempotency_key: str, body: str, job_id: str, *, now_ms: int) -> Begun:
         return await self._caller.call(
@@ -61,18 +92,20 @@ class Guards:
 
     async def suppress(self, items: list[Suppression]) -> int:
         """Adds; returns how many are new."""
-        rows = [{"to": item.to, "info": msgspec.json.encode(item).decode()} for item in items]
+        rows = [suppression_row(item) for item in items]
         return (await self._caller.call("suppress", Changed, add=rows)).changed
 
     async def unsuppress(self, to: str) -> bool:
-        return (await self._caller.call("suppress", Changed, remove=to)).changed > 0
+        return (await self._caller.call("suppress", Changed, remove=notations(to))).changed > 0
 
-    async def suppressions(self, after: str, limit: int) -> list[Suppression]:
+    async def suppressions(self, after: str, limit: int) -> tuple[list[Suppression], str | None]:
+        """A page by their digits, and where the next one begins. A person stands there once, as they were given."""
         found = await self._caller.read_one(
             "ZRANGEBYLEX", keys.suppressions(), f"({after}" if after else "-", "+", "LIMIT", 0, limit
         )
         infos = await self._caller.read_one("HMGET", keys.suppression_info(), *found) if found else []
-        return [msgspec.json.decode(info, type=Suppression) for info in infos if info]
+        items = [msgspec.json.decode(info, type=Suppression) for info in infos if info]
+        return items, found[-1] if len(found) == limit else None
 
     async def memory_is_short(self) -> bool:
         """Above 80 % of maxmemory nothing new is accepted, so that what was accepted can still be settled."""
@@ -81,5 +114,14 @@ class Guards:
         return limit > 0 and used > MEMORY_CEILING * limit
 
 
+def suppression_row(item: Suppression) -> dict[str, Any]:
+    """A person for the scripts: every notation of their number is on the list, so that no gate has to know any."""
+    to, *also = notations(item.to)
+    return {"to": to, "also": also, "info": msgspec.json.encode(item).decode()}
+
+
 class Changed(Answer, frozen=True):
     changed: int = 0
+
+
+_record = msgspec.json.Decoder(ApiKeyRecord).decode

@@ -24,6 +24,14 @@ class Idem(msgspec.Struct, frozen=True):
     answer: str
 
 
+class Replay(msgspec.Struct, frozen=True):
+    """The dead letters of a job that a new job sends again; refused if one was before, unless `again`."""
+
+    job: str
+    indexes: list[int]
+    again: bool = False
+
+
 class Accepted(Answer, frozen=True):
     position: int = 0
 
@@ -91,10 +99,12 @@ class Jobs:
             await self._caller.call("stage_chunk", Answer, job=job_id, chunk=number, contacts=texts)
         return len(chunks)
 
-    async def accept(self, job: Job, chunks: int, *, now_ms: int, idem: Idem | None = None) -> str:
+    async def accept(
+        self, job: Job, chunks: int, *, now_ms: int, idem: Idem | None = None, replay: Replay | None = None
+    ) -> str:
         answer = await self._caller.call(
             "accept_job", Answer, job=job.job_id, json=encode_job(job), total=job.total, chunks=chunks,
-            priority=job.priority, now=now_ms, idem=idem,
+            priority=job.priority, now=now_ms, media=job.media and job.media.ref, idem=idem, replay=replay,
         )  # fmt: skip
         return answer.code
 
@@ -105,7 +115,7 @@ class Jobs:
             "accept_send", Accepted, job=job.job_id, json=encode_job(job), task=job.task_id(0),
             contact=encode_contact(contact), phone=phone, to=contact.to, tz=contact.timezone,
             expiresAt=job.expires_at(0), priority=job.priority, sendAt=job.send_at, limit=SINGLE_SENDS_LIMIT,
-            now=now_ms, idem=idem,
+            now=now_ms, media=job.media and job.media.ref, idem=idem,
         )  # fmt: skip
 
     async def next_turn(self, *, now_ms: int, lease_ms: int) -> Turn:

@@ -21,6 +21,12 @@ gateway_jobs = Key("gateway:jobs", "LIST", "job ids the router has not seen; gat
 priority_jobs = Key("queue:priority", "LIST", "the same for priority 2 and 3, taken first")
 jobs_active = Key("jobs:active", "ZSET", "jobs being routed, by the time of their next turn; router")
 jobs_retry = Key("queue:retry", "ZSET", "jobs with no number to go to, by when to look again; router")
+jobs_index = Key(
+    "jobs:index", "ZSET", "every job by when it was accepted, for lists; gateway; ids of jobs that are gone are dropped"
+)
+jobs_unrouted = Key(
+    "jobs:unrouted", "ZSET", "jobs with contacts that have no number yet, by when they were accepted; gateway, router"
+)
 jobs_room = Key("jobs:room", "STRING", "when the jobs that wait for room look again, all together; router")
 turn_counter = Key("jobs:turn", "STRING", "counts the turns jobs took; router")
 job = Key("job:{}", "STRING", "the job as accepted, JSON, immutable; gateway")
@@ -44,6 +50,13 @@ idempotency = Key("idempotency:{}:{}", "HASH", "one Idempotency-Key of one API k
 job_events = Key("jobs:events", "LIST", "the last 2,000 job events; scripts")
 incidents = Key("antiban:incidents", "LIST", "the last 200 incidents; scripts")
 
+# Media
+media = Key(
+    "media:{}", "HASH", "one stored file: type, size, name, createdAt, lastUsedAt; gateway; its bytes are on disk"
+)
+media_jobs = Key("media:jobs:{}", "ZSET", "the open jobs that need a file, by when they were accepted; scripts")
+media_kept = Key("media:kept", "ZSET", "every stored file by when it was last used; scripts, housekeeping")
+
 # Phones
 phones = Key("phones:all", "ZSET", "every registered number by registration; orchestrator")
 phone = Key(
@@ -64,12 +77,20 @@ parked = Key("queue:parked:{}", "ZSET", "tasks that wait for something of their 
 singles = Key("queue:singles:{}", "SET", "single sends waiting for a phone (the limit of 1,000); gateway, hand-off")
 scheduled = Key("queue:scheduled", "ZSET", "single sends for later; gateway, scheduler")
 task_retry = Key("queue:retry:session", "ZSET", "tasks to try again, {sessionId, phone, task}, by when; settle_task")
+job_replays = Key(
+    "job:replays:{}", "HASH", "index of a dead letter to the job that sends it again; gateway; kept like its job"
+)
 dead_letters = Key("queue:dead_letter", "LIST", "what was given up, with its whole history; lib/task.lua")
 message = Key("message:{}", "HASH", "a message from hand-off (or parking) on; scripts")
 sticky = Key(
     "sticky:{}",
     "HASH",
     "which number writes to this person: phone, at, warm (since when); router, settle_task, inbound",
+)
+person = Key(
+    "person:{}",
+    "ZSET",
+    "a person's newest 1,000 messages that got a number, by when they were accepted; gateway, router; kept 30 days",
 )
 recipient_sends = Key(
     "recipient:sends:{}", "ZSET", "what a person was sent, by when, for the frequency cap; hand-off, settle_task"
@@ -100,10 +121,29 @@ session_stats = Key(
     "sent, failed, delivered, read, deliveryMs (their sum) of a session and day; settle_task",
 )
 
+# Events and those who want them
+events = Key("events", "STREAM", "what customers are told, the newest EVENTS_KEPT; scripts, where states change")
+inbound = Key("inbound:{}", "ZSET", "ids of the last 1,000 messages a number received, to tell each once; inbound")
+webhooks = Key("webhooks", "HASH", "webhook id to what was asked for (url, events, secret), JSON; gateway")
+webhooks_due = Key("webhooks:due", "ZSET", "webhook ids by when their next delivery is due; gateway")
+webhook = Key("webhook:{}", "HASH", "cursor, number, failingSince, disabledAt, disabledReason of one webhook; gateway")
+webhook_outbox = Key("webhook:outbox:{}", "ZSET", "deliveries of a webhook that wait, by their next try; gateway")
+webhook_busy = Key("webhook:busy:{}", "ZSET", "deliveries being posted now, by the end of their lease; gateway")
+webhook_log = Key("webhook:log:{}", "ZSET", "all deliveries known of a webhook, in their order; gateway")
+webhook_ended = Key("webhook:ended:{}", "ZSET", "those of them that ended, the newest 1,000; gateway")
+webhook_deliveries = Key("webhook:deliveries:{}", "HASH", "delivery id to its event and tries, JSON; gateway")
+
 # Everything else
-suppressions = Key("suppressions", "ZSET", "digits nobody writes to; gateway, inbound")
-suppression_info = Key("suppressions:info", "HASH", "when, why and by whom; gateway, inbound")
-api_keys = Key("apikeys", "HASH", "key id to its hash and scopes, JSON; gateway")
+suppressions = Key(
+    "suppressions", "ZSET", "digits nobody writes to, in every notation of each number; gateway, inbound"
+)
+suppression_info = Key(
+    "suppressions:info",
+    "HASH",
+    "when, why, by whom, and the one task that may still go: the confirmation of a stop; gateway, inbound",
+)
+stops = Key("suppressions:stops", "ZSET", "inbound stop messages that were heard, by when; inbound; 90 days")
+api_keys = Key("apikeys", "HASH", "key id to its record (hash, scopes, expiry …; never the key), JSON; gateway")
 fleet = Key(
     "fleet",
     "HASH",

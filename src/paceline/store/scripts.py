@@ -14,6 +14,7 @@ from importlib.resources import files
 import msgspec
 
 from paceline.domain import states
+from paceline.domain.events import BYTE_EVENT
 from paceline.policy.restriction import BREAKER_PHONES, BREAKER_WINDOW_MS, CHATS_KEPT
 from paceline.policy.routing import STICKY_MS, WARM_MS
 from paceline.policy.trust import BURST_MAX
@@ -22,6 +23,11 @@ from paceline.store import keys
 CHUNK = 1_000
 """Contacts in one list: small enough that no command over it stalls Redis, large enough that 100,000 are a hundred
 keys."""
+PERSON_KEPT = 1_000
+"""Messages remembered per person: years of them, for anybody who agreed to be written to."""
+
+INBOUND_KEPT = 1_000
+"""Ids of received messages remembered per number, to tell each once: far more than a worker repeats at a time."""
 
 
 class ScriptConfig(msgspec.Struct, frozen=True):
@@ -38,6 +44,8 @@ class ScriptConfig(msgspec.Struct, frozen=True):
     frequency_cap: int = 0
     """0 is no cap on how many messages a person gets within `frequency_window` ms."""
     frequency_window: int = 86_400_000
+    events_kept: int = 100_000
+    """Events in the stream; the oldest make room (in whole blocks of Redis, so some more are kept)."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -119,11 +127,15 @@ def _generated(config: ScriptConfig) -> str:
         "breaker_phones": BREAKER_PHONES,
         "breaker_window": BREAKER_WINDOW_MS,
         "chats_kept": CHATS_KEPT,
+        "person_kept": PERSON_KEPT,
         "warm_ms": WARM_MS,
+        "inbound_kept": INBOUND_KEPT,
     }
+    told = ", ".join(f"{byte} = '{event}'" for byte, event in BYTE_EVENT.items())
     constants = ", ".join(f"{name} = {value}" for name, value in shared.items())
     return (
         f"local NEXT = {{{moves}}}\n"
+        f"local EVENT = {{{told}}}\n"
         f"local WENT_OUT, TERMINAL = '{states.WENT_OUT}', '{states.TERMINAL}'\n"
         f"local C = {{wake_channel = '{keys.WAKE_CHANNEL}', {constants}}}\n"
     )

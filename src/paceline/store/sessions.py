@@ -77,11 +77,21 @@ class Sessions:
             now=now_ms,
         )  # fmt: skip
 
-    async def received(self, session: str, sender: str, *, at_ms: int, now_ms: int) -> EventAnswer:
-        """Somebody wrote to this session's number."""
+    async def received(
+        self,
+        session: str,
+        sender: str,
+        *,
+        at_ms: int,
+        now_ms: int,
+        whatsapp_id: str | None = None,
+        text: str | None = None,
+    ) -> EventAnswer:
+        """Somebody wrote to this session's number. With an id customers are told, once; the text passes through."""
         return await self._caller.call(
-            "chat_received", EventAnswer, session=session, **{"from": sender}, at=at_ms, now=now_ms
-        )
+            "chat_received", EventAnswer, session=session, **{"from": sender}, at=at_ms, id=whatsapp_id, text=text,
+            now=now_ms,
+        )  # fmt: skip
 
     async def get(self, session: str, *, now_ms: int) -> SessionView | None:
         return (await self.many([session], now_ms=now_ms))[0]

@@ -3,27 +3,40 @@ guards."""
 
 from paceline.store.caller import Caller
 from paceline.store.client import Link
+from paceline.store.events import Events
 from paceline.store.guards import Guards
 from paceline.store.handing import Handing
 from paceline.store.jobs import Jobs
+from paceline.store.letters import Letters
+from paceline.store.lists import Lists
+from paceline.store.media import MediaBook
 from paceline.store.operators import Operators
 from paceline.store.outbox import Outbox
 from paceline.store.pacers import Pacers
+from paceline.store.people import People
 from paceline.store.queues import Queues
 from paceline.store.scripts import ScriptConfig
 from paceline.store.sessions import Sessions
+from paceline.store.webhooks import Webhooks
 
 
 class Store:
     def __init__(
         self, link: Link, config: ScriptConfig | None = None, *, mutate: dict[str, tuple[str, str]] | None = None
     ) -> None:
-        caller = Caller(link, config or ScriptConfig(), mutate=mutate)
+        config = config or ScriptConfig()
+        caller = Caller(link, config, mutate=mutate)
         self.jobs = Jobs(caller)
         self.pacers = Pacers(caller)
         self.outbox = Outbox(caller)
         self.handing = Handing(caller)
         self.sessions = Sessions(caller)
         self.guards = Guards(caller)
+        self.lists = Lists(caller)
+        self.media = MediaBook(caller)
         self.operators = Operators(caller)
+        self.people = People(caller)
+        self.letters = Letters(caller)
         self.queues = Queues(caller)
+        self.events = Events(caller, config.events_kept)
+        self.webhooks = Webhooks(caller)

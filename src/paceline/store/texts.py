@@ -1,4 +1,4 @@
-"""The final text of a task: the job's text, filled in with its contact's variables at the last moment.
+"""What a task says in the end: its job's media and text, filled in with the contact's variables at the last moment.
 
 For whoever gives a task on: the dispatcher when it posts one, the orchestrator when a worker claims one.
 """
@@ -7,11 +7,18 @@ import msgspec
 
 from paceline.domain.ids import parse_task_id
 from paceline.domain.jobs import Job
+from paceline.domain.media import Media, Mode
 from paceline.domain.text import render, variables
 from paceline.store.jobs import Jobs
 
 JOBS_KEPT = 256
 """Jobs are immutable, so the few that are being sent are kept instead of read again for each message."""
+
+
+class Content(msgspec.Struct, frozen=True):
+    text: str
+    mode: Mode = "message"
+    media: Media | None = None
 
 
 class Texts:
@@ -20,6 +27,11 @@ class Texts:
         self._jobs: dict[str, Job] = {}
 
     async def final(self, task: str) -> str | None:
+        """Its text alone."""
+        content = await self.content(task)
+        return None if content is None else content.text
+
+    async def content(self, task: str) -> Content | None:
         """None if the job is gone or cannot be read."""
         parsed = parse_task_id(task)
         if parsed is None:
@@ -27,10 +39,12 @@ class Texts:
         job_id, index = parsed
         try:
             job = await self._job(job_id)
-            if job is None or not variables(job.text):
-                return None if job is None else job.text
+            if job is None:
+                return None
+            if not variables(job.text):
+                return Content(job.text, job.mode, job.media)
             (contact,) = await self._store.contacts(job_id, index, 1)
-            return render(job.text, contact.vars)
+            return Content(render(job.text, contact.vars), job.mode, job.media)
         except (msgspec.MsgspecError, LookupError, ValueError):
             return None
 

@@ -19,7 +19,7 @@ BUGS = [
         "60_heads.lua": ("tz = item.tz, expiresAt = item.expiresAt,", "tz = item.tz, expiresAt = 0,")},
         seeds=(41, 43)),
     Bug("every other message is called suppressed", "I1", {
-        "60_heads.lua": ("suppressed = call('ZSCORE', K.suppressions(), item.to) and true or false",
+        "60_heads.lua": ("suppressed = is_suppressed(item.to, item.task)",
                          "suppressed = item.seq % 2 == 0")}, seeds=(24, 54)),
     Bug("every failure is final", "I1", python=("paceline.policy.retry.after_failure", "_no_second_try"),
         seeds=(10,)),
@@ -54,10 +54,10 @@ BUGS = [
                         "{total = 0, sent = 0, failed = 0, expired = 0, canceled = 0, suppressed = 0})")},
         seeds=(24, 14)),
     Bug("stop is looked up only at intake", "I9", {
-        "60_heads.lua": ("call('ZSCORE', K.suppressions(), item.to) and true or false", "false"),
-        "hand_off.lua": ("call('ZSCORE', K.suppressions(), item.to)", "false"),
-        "open_claim.lua": ("call('ZSCORE', K.suppressions(), about.to) and true or false", "false"),
-        "claim_outbox.lua": ("call('ZSCORE', K.suppressions(), about.to)", "false")}, seeds=(14,)),
+        "60_heads.lua": ("is_suppressed(item.to, item.task)", "false"),
+        "hand_off.lua": ("is_suppressed(item.to, item.task)", "false"),
+        "open_claim.lua": ("is_suppressed(about.to, task)", "false"),
+        "claim_outbox.lua": ("is_suppressed(about.to, a.task)", "false")}, seeds=(14,)),
     Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(10,)),
     # What the platform lays on numbers.
     Bug("a cool-down is not kept", "I10", python=("paceline.policy.retry.cooldown_until", "_no_cooldown"),

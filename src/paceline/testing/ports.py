@@ -169,6 +169,9 @@ class SimProtocol:
         task, token = _names(handle)
         return await self._ask(lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms))
 
+    async def media(self, ref: str, *, size: int) -> bytes:
+        raise RequestRefused(404, "UNKNOWN_MEDIA", "the World has no files")
+
     async def webhook(self, event: WorkerEvent) -> None:
         inbound = msgspec.convert(msgspec.to_builtins(event), InboundEvent)
 

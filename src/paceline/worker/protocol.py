@@ -89,6 +89,10 @@ class ClaimedTask(_Message, frozen=True):
     lease_until_ms: int
     resend: bool = False
     mode: str = "message"
+    media_ref: str | None = None
+    media_type: str = ""
+    media_size: int = 0
+    media_name: str | None = None
 
 
 class ClaimAnswer(_Message, frozen=True):
@@ -137,5 +141,8 @@ class WorkerProtocol(Protocol):
     async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None: ...
     async def extend(self, handle: ByRaw, *, epoch: int) -> int:
         """The new end of the lease, in server time."""
+
+    async def media(self, ref: str, *, size: int) -> bytes:
+        """The file of a task that we hold; no more than `size` bytes of it."""
 
     async def webhook(self, event: WorkerEvent) -> None: ...

@@ -1,6 +1,8 @@
 """The worker protocol over HTTP, with httpx. Every call has a time limit and every error is translated here."""
 
+import asyncio
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -23,6 +25,10 @@ from paceline.worker.protocol import (
 # An orchestrator that needs longer is in trouble; asking again is then as good as waiting.
 _CALL_TIMEOUT_SECONDS = 10.0
 _CONNECT_TIMEOUT_SECONDS = 5.0
+# A file is on the same network; a lease is four times as long.
+_MEDIA_TIMEOUT_SECONDS = 30.0
+# More than any answer that is an error.
+_ERROR_LIMIT = 65_536
 # What the orchestrator takes of an error message.
 _MESSAGE_LIMIT = 1_024
 
@@ -44,6 +50,7 @@ class HttpProtocol:
     ) -> None:
         self._outbox = f"/api/worker/sessions/{session_id}/outbox"
         self._hello = f"/api/worker/sessions/{session_id}/hello"
+        self._session_id = session_id
         self._client = httpx.AsyncClient(
             base_url=base_url,
             headers={"X-Webhook-Secret": secret, "Content-Type": "application/json"},
@@ -77,6 +84,23 @@ class HttpProtocol:
     async def extend(self, handle: ByRaw, *, epoch: int) -> int:
         answer = await self._ask(f"{self._outbox}/extend", _named(handle) | {"epoch": epoch}, _ExtendAnswer)
         return answer.lease_until_ms
+
+    async def media(self, ref: str, *, size: int) -> bytes:
+        path, content = f"/api/worker/media/{quote(ref, safe='')}", bytearray()
+        try:
+            async with (
+                asyncio.timeout(_MEDIA_TIMEOUT_SECONDS),
+                self._client.stream("GET", path, params={"sessionId": self._session_id}) as response,
+            ):
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if len(content) > max(size, _ERROR_LIMIT):
+                        raise ProtocolUnavailable(f"{path}: more than the {size} bytes it should have")
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise ProtocolUnavailable(f"{path}: {error!r}") from error
+        if not response.is_success:
+            raise error_of(response.status_code, bytes(content))
+        return bytes(content)
 
     async def webhook(self, event: WorkerEvent) -> None:
         await self._post("/api/webhook", event)

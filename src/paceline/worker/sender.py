@@ -1,11 +1,12 @@
-"""Sending one claimed task: look in the journal, wait, type, note the intent, write, wait for the server's ack.
+"""Sending one claimed task: look in the journal, get its file, wait, type, note the intent, write, wait for the ack.
 
 The order of the steps is the promise: the intent is on the disk before the write, the window is checked after the
 intent and directly before the write, and the verdict is in the journal before anybody is told.
 """
 
-from paceline.domain.failures import NO_ACK, SEND_FAILED
+from paceline.domain.failures import MEDIA_UNAVAILABLE, NO_ACK, SEND_FAILED
 from paceline.domain.ids import whatsapp_id
+from paceline.domain.media import MODES, sha256_of
 from paceline.kits.clock import Clock
 from paceline.kits.failpoint import failpoint
 from paceline.kits.rng import Rng
@@ -24,8 +25,18 @@ from paceline.worker.decisions import (
     unproven,
     window_open,
 )
-from paceline.worker.drivers.base import Accepted, Driver, Lost, NotConnected, OutgoingMessage, Refused, SendOutcome
+from paceline.worker.drivers.base import (
+    Accepted,
+    Driver,
+    Lost,
+    NotConnected,
+    OutgoingMedia,
+    OutgoingMessage,
+    Refused,
+    SendOutcome,
+)
 from paceline.worker.lookout import look_for_receipts
+from paceline.worker.media import MediaKeeper, MediaUnavailable
 from paceline.worker.protocol import (
     ClaimedTask,
     ProtocolUnavailable,
@@ -50,13 +61,14 @@ class Sender:
         self._shift = shift
         self._journal = shift.journal
         self._protocol = protocol
+        self._media = MediaKeeper(protocol)
         self._driver = driver
         self._clock = clock
         self._rng = rng
 
     async def send(self, task: ClaimedTask, lease: Lease) -> Verdict:
-        if task.mode != "message":
-            return NotSent(SendError(SEND_FAILED, f"this worker cannot send mode {task.mode!r}"))
+        if task.mode not in MODES or (task.mode == "message") != (task.media_ref is None):
+            return NotSent(SendError(SEND_FAILED, f"this worker cannot send mode {task.mode!r} so"))
         match before_sending(self._journal.entry(task.task_id), resend=task.resend):
             case Sent():
                 return Sent()
@@ -66,6 +78,11 @@ class Sender:
                 return await self._send_new(task, lease)
 
     async def _send_new(self, task: ClaimedTask, lease: Lease) -> Verdict:
+        try:
+            media = await self._media_of(task, lease)
+        except MediaUnavailable as error:
+            # Nothing of this try is out. What an earlier one left in the journal stays there.
+            return NotSent(SendError(MEDIA_UNAVAILABLE, str(error)))
         try:
             if not await self._type_until_due(task):
                 return NotSent()
@@ -85,17 +102,26 @@ class Sender:
             )
         )
         failpoint("intent-written")
-        return await self._write(task, message_id, lease)
+        outgoing = OutgoingMessage(task.task_id, message_id, task.to, task.text, task.mode, media)
+        return await self._write(task, outgoing, lease)
 
-    async def _write(self, task: ClaimedTask, message_id: str, lease: Lease) -> Verdict:
+    async def _media_of(self, task: ClaimedTask, lease: Lease) -> OutgoingMedia | None:
+        """The task's file, before anybody sees us typing."""
+        if task.media_ref is None:
+            return None
+        content = await self._media.get(task.media_ref, task.media_size)
+        await self._keep(lease)
+        return OutgoingMedia(sha256_of(task.media_ref), task.media_type, content, task.media_name)
+
+    async def _write(self, task: ClaimedTask, outgoing: OutgoingMessage, lease: Lease) -> Verdict:
         # The fsync of the intent may have taken its time: the window is checked again, directly before the write.
         if not self._window_open(task):
             return await self._conclude(task, NotSent())
         try:
-            await self._driver.write(OutgoingMessage(task.task_id, message_id, task.to, task.text))
+            await self._driver.write(outgoing)
         except NotConnected:
             return await self._conclude(task, NotSent())
-        match await self._ack_of(message_id, lease):
+        match await self._ack_of(outgoing.whatsapp_id, lease):
             case Accepted():
                 failpoint("sent-not-reported")
                 return await self._conclude(task, Sent())

@@ -1,5 +1,5 @@
 -- A person wrote to one of our numbers: there is a chat between them, and their conversation stays on the number they wrote to last.
--- a: session, from (digits), at (when they wrote), now
+-- a: session, from (digits), at (when they wrote), id? (WhatsApp's, of the message: told once), text? (told, not kept), now
 -- Returns OK {phone} | UNKNOWN_SESSION.
 local phone = call('HGET', K.session(a.session), 'phone')
 if not phone then return reply('UNKNOWN_SESSION') end
@@ -14,5 +14,15 @@ local known = call('HMGET', key, 'at', 'warm')
 if a.at > tonumber(known[2] or '0') then
   call('HSET', key, 'phone', phone, 'at', math.max(a.now, tonumber(known[1] or '0')), 'warm', a.at)
   call('EXPIRE', key, C.warm_ms / 1000 + 3600)
+end
+-- Workers repeat what they are not sure we heard. As many ids are remembered as may be on their way twice.
+if a.id then
+  local seen = K.inbound(phone)
+  if call('ZADD', seen, 'NX', a.now, a.id) == 1 then
+    call('ZREMRANGEBYRANK', seen, 0, -C.inbound_kept - 1)
+    call('EXPIRE', seen, 604800)
+    tell('message.received', a.now, 's', a.session, 'phone', phone, 'from', a.from, 'wa', a.id, 'sentAt', string.format('%.0f', a.at),
+      unpack(a.text and {'text', a.text} or {}))
+  end
 end
 return reply('OK', {phone = phone})

@@ -11,7 +11,7 @@ local phone = call('HMGET', K.phone(about.phone), 'quarantined', 'cooldownUntil'
 if call('HGET', K.fleet(), 'paused') == '1' or phone[1] == '1' or tonumber(phone[2] or '0') > a.now then return reply('PAUSED') end
 if job_is_paused((split(a.task))) then return reply('PAUSED') end
 if is_restricted(about.phone, a.now) and not knows(about.phone, about.to) then return reply('RESTRICTED') end
-if call('ZSCORE', K.suppressions(), about.to) then return reply('SUPPRESSED') end
+if is_suppressed(about.to, a.task) then return reply('SUPPRESSED') end
 call('RPOPLPUSH', K.outbox(a.session), K.processing(a.session))
 move(a.task, 'c', a.now)
 local token = call('INCR', K.token_counter())

@@ -6,6 +6,7 @@ if not phone then return reply('UNKNOWN_SESSION') end
 local cooldown = tonumber(call('HGET', K.phone(phone), 'cooldownUntil') or '0')
 if cooldown <= a.now then return reply('OK', {phone = phone, changed = false}) end
 call('HDEL', K.phone(phone), 'cooldownUntil')
+tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE', 'was', 'COOLDOWN')
 incident('COOLDOWN_CLEARED', a.now, {phone = phone, sessionId = a.session, by = a.by, ['until'] = cooldown})
 rescan(phone, a.now)
 jobs_look_again(a.now)

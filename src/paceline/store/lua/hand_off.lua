@@ -78,7 +78,7 @@ local item = cjson.decode(final.entry)
 local key = queue_key(a.phone, item.priority)
 if call('LINDEX', key, -1) ~= final.entry then return refuse('HEAD_CHANGED', a.now) end
 if not has('rt', byte_of(item.task)) then return refuse('NOT_WAITING', a.now) end
-if call('ZSCORE', K.suppressions(), item.to) then return refuse('SUPPRESSED', a.now) end
+if is_suppressed(item.to, item.task) then return refuse('SUPPRESSED', a.now) end
 if job_is_paused((split(item.task))) then return refuse('JOB_PAUSED', a.now) end
 -- Two numbers may have looked at the same person at once; the next look parks the message.
 if frequency_free_at(item.to, item.task, a.now) > a.now then return refuse('FREQUENCY', a.now) end

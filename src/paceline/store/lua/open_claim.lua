@@ -17,7 +17,7 @@ return reply('OK', {
   task = {
     task = task, to = about.to, tz = item.tz, state = byte_of(task), expiresAt = item.expiresAt,
     sendAfter = tonumber(about.sendAfter), day = about.day, maybeSent = about.maybeSent == '1',
-    suppressed = call('ZSCORE', K.suppressions(), about.to) and true or false,
+    suppressed = is_suppressed(about.to, task),
     isKnown = knows(known.phone, about.to), jobPaused = job_is_paused((split(task))),
   },
 })

@@ -15,6 +15,7 @@ if state ~= 'PAUSED' then
   call('HSET', run, 'state', 'PAUSED', 'pausedAt', a.now, 'waitReason', 'JOB_PAUSED')
   call('HDEL', run, 'waitUntil', 'lastError')
   job_event('JOB_PAUSED', a.job, a.now)
+  tell('job.paused', a.now, 'job', a.job)
   paused_at = a.now
 end
 local states = call('GET', K.job_states(a.job))

@@ -14,6 +14,7 @@ local waiting = ahead(phone, 1) + call('ZCARD', K.parked(phone))
 local changed = call('HDEL', K.phone(phone), 'quarantined') == 1
 if changed then
   call('HDEL', K.phone(phone), 'waitReason', 'waitUntil')
+  tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE', 'was', 'QUARANTINED')
   incident('QUEUE_REQUEUED', a.now, {phone = phone, sessionId = a.session, by = a.by, waiting = waiting})
   rescan(phone, a.now)
   jobs_look_again(a.now)

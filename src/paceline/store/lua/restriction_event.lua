@@ -8,10 +8,10 @@ if not phone then return reply('UNKNOWN_SESSION') end
 if a.epoch and a.epoch < tonumber(about[2] or '0') then return reply('LATE', {phone = phone}) end
 if a.at < tonumber(call('HGET', K.phone(phone), 'restrictionAt') or '0') then return reply('LATE', {phone = phone}) end
 call('HSET', K.phone(phone), 'restrictionAt', a.at)
-if a.kind == 'NONE' then
-  lift(phone, nil, a.now)
-elseif a.untilMs <= a.now then
-  lift(phone, a.kind, a.now)
+local was = is_restricted(phone, a.now)
+if a.kind == 'NONE' or a.untilMs <= a.now then
+  lift(phone, a.kind ~= 'NONE' and a.kind or nil, a.now)
+  if was and not is_restricted(phone, a.now) then tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE') end
 else
   restrict(phone, a.session, a.kind, a.untilMs, a.now)
 end

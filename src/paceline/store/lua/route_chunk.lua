@@ -7,7 +7,7 @@ for _, item in ipairs(a.tasks) do only_ends = only_ends and item.ends ~= nil end
 local over, run = turn_is_over(a.job, a.cursor, only_ends), K.job_run(a.job)
 if over then return over end
 took_turn(a.job)
-local cursor = a.cursor
+local cursor, accepted_at = a.cursor, call('HGET', run, 'acceptedAt')
 for _, item in ipairs(a.tasks) do
   local task = a.job .. ':' .. item.index
   if item.phone then
@@ -21,6 +21,7 @@ for _, item in ipairs(a.tasks) do
       enqueue(item.phone, task, item, a.now)
       call('HSET', K.job_routes(a.job), item.index, item.phone)
       bind(item.to, item.phone, a.now)
+      note_person(item.to, task, accepted_at)
     end
   else
     move(task, item.ends, a.now)
@@ -35,7 +36,12 @@ if job_is_paused(a.job) then
 elseif call('EXISTS', K.job_done_emitted(a.job)) == 0 then
   call('HSET', run, 'cursor', cursor, 'state', cursor >= a.total and 'ROUTED' or 'ROUTING')
   call('HDEL', run, 'lastError', 'waitReason', 'waitUntil')
-  if cursor >= a.total then call('ZREM', K.jobs_active(), a.job) else call('ZADD', K.jobs_active(), a.now, a.job) end
+  if cursor >= a.total then
+    call('ZREM', K.jobs_active(), a.job)
+    call('ZREM', K.jobs_unrouted(), a.job)
+  else
+    call('ZADD', K.jobs_active(), a.now, a.job)
+  end
 else
   call('HSET', run, 'cursor', cursor)
 end

@@ -53,9 +53,12 @@ if PROOF[a.outcome] then
     if phone then
       free_phone(phone, a.task, a.now, true)
       call('SREM', K.singles(phone), a.task)
-      bind(about.to, phone, a.now)
-      know_chat(phone, about.to, a.now)
-      wrote_to_person(about.to, a.task, a.now)
+      -- A late proof about somebody who was erased brings nothing of them back.
+      if about.to ~= ERASED then
+        bind(about.to, phone, a.now)
+        know_chat(phone, about.to, a.now)
+        wrote_to_person(about.to, a.task, a.now)
+      end
       call('HSET', K.pacer(phone), 'lastSent', a.now)
       if session then count_minute(session, 'sent60s', a.task, a.now) end
     end
@@ -110,6 +113,7 @@ if a.cooldownUntil then
   -- A word that comes late must not shorten a rest that began later.
   local rests = math.max(a.cooldownUntil, tonumber(call('HGET', K.phone(phone), 'cooldownUntil') or '0'))
   call('HSET', K.phone(phone), 'cooldownUntil', rests)
+  tell('session.restriction', a.now, 's', session, 'phone', phone, 'kind', 'COOLDOWN', 'until', string.format('%.0f', rests))
   incident('PHONE_COOLDOWN', a.now, {phone = phone, sessionId = session, ['until'] = a.cooldownUntil, code = a.code})
 end
 if a.lockedUntil then restrict(phone, session, 'TIME_LOCKED', a.lockedUntil, a.now, true) end

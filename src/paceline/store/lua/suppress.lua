@@ -1,15 +1,12 @@
 -- Puts people on the list of those nobody writes to, or takes one off it.
--- a: add? [{to, info (JSON)}] | remove? (digits)
--- Returns OK {changed}.
+-- a: add? [{to, also? [other notations], info (JSON)}] | remove? [every notation of one number]
+-- Returns OK {changed (people)}.
 local changed = 0
 for _, item in ipairs(a.add or {}) do
-  if call('ZADD', K.suppressions(), 'NX', 0, item.to) == 1 then
-    call('HSET', K.suppression_info(), item.to, item.info)
-    changed = changed + 1
-  end
+  if put_on_list(item.to, item.also, item.info) then changed = changed + 1 end
 end
-if a.remove then
-  changed = call('ZREM', K.suppressions(), a.remove)
-  call('HDEL', K.suppression_info(), a.remove)
+for _, to in ipairs(a.remove or {}) do
+  if call('ZREM', K.suppressions(), to) == 1 then changed = 1 end
+  call('HDEL', K.suppression_info(), to)
 end
 return reply('OK', {changed = changed})

@@ -4,7 +4,7 @@ A driver never decides to send, to repeat or to reconnect; it carries out and te
 a limit that the caller gives.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from paceline.domain.errors import PacelineError
@@ -15,6 +15,16 @@ class NotConnected(PacelineError):
 
 
 @dataclass(frozen=True)
+class OutgoingMedia:
+    """A file as it goes out, checked against its hash. The name is shown with a document."""
+
+    sha256: str
+    type: str
+    content: bytes = field(repr=False)
+    name: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
 class OutgoingMessage:
     """One message as it goes out. `task_id` is for the simulated WhatsApp's ledger; no real one is told."""
 
@@ -22,7 +32,9 @@ class OutgoingMessage:
     whatsapp_id: str
     to: str
     text: str
-    media_sha256: str | None = None
+    """Of an image or a document the caption, which may be empty."""
+    mode: str = "message"
+    media: OutgoingMedia | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class LedgerLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     whatsapp_id: str
     task_id: str
     text: str
+    mode: str = "message"
     media_sha256: str | None = None
     repeat: bool = False
 

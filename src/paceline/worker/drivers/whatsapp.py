@@ -189,7 +189,8 @@ class WhatsApp:
             whatsapp_id=message.whatsapp_id,
             task_id=message.task_id,
             text=message.text,
-            media_sha256=message.media_sha256,
+            mode=message.mode,
+            media_sha256=message.media.sha256 if message.media else None,
             repeat=repeat,
         )
         if accept.ack_after_ms is not None:

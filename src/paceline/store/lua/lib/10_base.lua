@@ -44,6 +44,12 @@ local function job_event(kind, job, now, fields)
   push_capped(K.job_events(), fields, 2000)
 end
 
+-- What customers are told (domain/events.py), in the same step as what it tells of. Never the first write of a script: Redis then takes it
+-- even when it is full, and the oldest make room. Should it fail all the same, the state comes first: an event must not hold up settling.
+local function tell(kind, now, ...)
+  redis.pcall('XADD', K.events(), 'MAXLEN', '~', C.events_kept, '*', 't', kind, 'at', string.format('%.0f', now), ...)
+end
+
 local function incident(kind, now, fields)
   fields.kind, fields.at = kind, now
   push_capped(K.incidents(), fields, 200)

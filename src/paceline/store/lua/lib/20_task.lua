@@ -10,22 +10,35 @@ local function byte_of(task)
   return call('GETRANGE', K.job_states(job), index, index)
 end
 
+-- The file of an ended job is needed no longer; from here on its retention counts.
+local function release_media(ref, job, now)
+  call('ZREM', K.media_jobs(ref), job)
+  if call('EXISTS', K.media(ref)) == 0 then return end
+  call('HSET', K.media(ref), 'lastUsedAt', now)
+  call('ZADD', K.media_kept(), 'GT', now, ref)
+end
+
 local function close_job(job, now)
   if not call('SET', K.job_done_emitted(job), now, 'NX') then return end
   local run, states = K.job_run(job), call('GET', K.job_states(job))
-  local state = call('HGET', run, 'state')
+  local state, media = unpack(call('HMGET', run, 'state', 'media'))
+  if media then release_media(media, job, now) end
   if state ~= 'CANCELED' and state ~= 'FAILED' then state = string.find(states, '[FE]') and 'DONE_WITH_ERRORS' or 'DONE' end
   call('HSET', run, 'state', state, 'closedAt', now)
   call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt')
   if state ~= 'FAILED' then call('HDEL', run, 'lastError') end
   call('ZREM', K.jobs_active(), job)
+  call('ZREM', K.jobs_unrouted(), job)
   call('ZREM', K.jobs_retry(), job)
   local function count(bytes) return select(2, string.gsub(states, bytes, '')) end
-  job_event('JOB_DONE', job, now, {
+  local sums = {
     state = state, total = #states, sent = count('[SDR]'), failed = count('F'),
     expired = count('E'), canceled = count('X'), suppressed = count('O'),
-  })
-  for _, key in ipairs({K.job(job), run, K.job_states(job), K.job_routes(job), K.job_done_emitted(job)}) do call('EXPIRE', key, C.job_ttl) end
+  }
+  job_event('JOB_DONE', job, now, sums)
+  tell('job.done', now, 'job', job, 'state', state, 'total', #states, 'sent', sums.sent, 'failed', sums.failed,
+    'expired', sums.expired, 'canceled', sums.canceled, 'suppressed', sums.suppressed)
+  for _, key in ipairs({K.job(job), run, K.job_states(job), K.job_routes(job), K.job_replays(job), K.job_done_emitted(job)}) do call('EXPIRE', key, C.job_ttl) end
   for chunk = 0, math.floor((#states - 1) / C.chunk) do call('EXPIRE', K.job_contacts(job, chunk), C.job_ttl) end
   for _, key in ipairs({K.job_total(job), K.job_sent(job), K.job_failed(job), K.job_open(job)}) do
     call('EXPIRE', key, C.stats_ttl)
@@ -38,14 +51,29 @@ local function count(key, by)
 end
 
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
-local function count_move(job, from, to, now)
+local function count_move(job, index, from, to, now)
   local goes_out = has(WENT_OUT, to) and not has(WENT_OUT, from)
   if goes_out then count(K.job_sent(job), 1) end
   if to == 'F' then count(K.job_failed(job), 1) elseif from == 'F' then count(K.job_failed(job), -1) end
   if has(TERMINAL, from) then
-    if goes_out then job_event('JOB_CORRECTED', job, now, {from = from, to = to}) end
+    if goes_out then
+      job_event('JOB_CORRECTED', job, now, {from = from, to = to})
+      tell('job.corrected', now, 'm', job .. ':' .. index, 'from', from, 'to', to)
+    end
   elseif has(TERMINAL, to) then
     if call('DECR', K.job_open(job)) == 0 then close_job(job, now) end
+  end
+end
+
+-- A proof that skips a step tells of that step too: what was read was sent and delivered, and each is told exactly once.
+local function tell_move(task, from, to, now)
+  local last = string.find(WENT_OUT, to, 1, true)
+  if not last then
+    if EVENT[to] then tell(EVENT[to], now, 'm', task) end
+    return
+  end
+  for step = (string.find(WENT_OUT, from, 1, true) or 0) + 1, last do
+    tell(EVENT[string.sub(WENT_OUT, step, step)], now, 'm', task)
   end
 end
 
@@ -55,16 +83,33 @@ local function move(task, to, now)
   local from = byte_of(task)
   if from == '' or not has(NEXT[from], to) then return false, from end
   call('SETRANGE', K.job_states(job), index, to)
-  count_move(job, from, to, now)
+  tell_move(task, from, to, now)
+  count_move(job, index, from, to, now)
   return true, from
+end
+
+-- Many tasks of a job in few entries: which ones as spans of their indexes, at most 1,000 spans in each. The reader expands them.
+local function tell_many(job, states, bytes, to, now)
+  local found = {}
+  local function flush()
+    if #found > 0 then tell(EVENT[to], now, 'job', job, 'ix', table.concat(found, ',')) end
+    found = {}
+  end
+  for first, past in string.gmatch(states, '()[' .. bytes .. ']+()') do
+    found[#found + 1] = past - first == 1 and tostring(first - 1) or string.format('%d-%d', first - 1, past - 2)
+    if #found == 1000 then flush() end
+  end
+  flush()
 end
 
 -- Ends all tasks of a job whose byte is among `bytes`, in one go: a hundred thousand single moves would hold up everybody else.
 -- What still lies in queues is dropped when it comes to the head; the gates look at the byte.
 local function end_all(job, bytes, to, now)
-  local states, count = string.gsub(call('GET', K.job_states(job)) or '', '[' .. bytes .. ']', to)
+  local before = call('GET', K.job_states(job)) or ''
+  local states, count = string.gsub(before, '[' .. bytes .. ']', to)
   if count == 0 then return 0 end
   call('SET', K.job_states(job), states)
+  tell_many(job, before, bytes, to, now)
   if to == 'F' then call('INCRBY', K.job_failed(job), count) end
   if call('DECRBY', K.job_open(job), count) == 0 then close_job(job, now) end
   return count

@@ -107,6 +107,9 @@ local function restrict(phone, session, kind, until_ms, now, is_guess)
   local known = tonumber(call('HGET', key, limit_field(kind)) or '0')
   call('HSET', key, limit_field(kind), until_ms)
   weigh_limits(phone, now)
+  if known ~= until_ms then
+    tell('session.restriction', now, 's', session, 'phone', phone, 'kind', kind, 'until', string.format('%.0f', until_ms))
+  end
   -- Only a limit that begins is news; the breaker counts the number that was free until now.
   if not was or (known <= now and not replaces) then
     incident('PHONE_RESTRICTED', now, {phone = phone, sessionId = session, restriction = kind, ['until'] = until_ms})

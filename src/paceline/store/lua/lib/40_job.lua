@@ -1,11 +1,35 @@
 -- Jobs: what both ways of accepting one (a job, a single send) write.
 
--- j: job, json, total, now, idem {key, answer}?
+-- Whether the file a job needs is no longer stored: it may have been cleaned up since the gateway looked.
+local function media_is_gone(ref) return ref and call('EXISTS', K.media(ref)) == 0 end
+
+-- What an open job refers to is not cleaned up. The job keeps the ref beside its state, where its end looks.
+local function hold_media(ref, job, now)
+  call('HSET', K.job_run(job), 'media', ref)
+  call('ZADD', K.media_jobs(ref), now, job)
+  call('HSET', K.media(ref), 'lastUsedAt', now)
+  call('ZADD', K.media_kept(), 'GT', now, ref)
+end
+
+-- For lists of jobs. Ids of jobs that are gone leave it a few at a time, at a place that wanders with the clock: it stays bounded even
+-- if nobody ever reads it, and a job that lives for long shields nothing behind it.
+local function note_job(job, now)
+  local key = K.jobs_index()
+  call('ZADD', key, now, job)
+  local at = now % call('ZCARD', key)
+  for _, id in ipairs(call('ZRANGE', key, at, at + 3)) do
+    if call('EXISTS', K.job(id)) == 0 then call('ZREM', key, id) end
+  end
+end
+
+-- j: job, json, total, now, media?, idem {key, answer}?
 local function create_job(j)
   call('SET', K.job(j.job), j.json)
   call('SET', K.job_states(j.job), string.rep('q', j.total))
   call('HSET', K.job_run(j.job), 'state', 'QUEUED', 'cursor', 0, 'acceptedAt', j.now)
   call('MSET', K.job_total(j.job), j.total, K.job_open(j.job), j.total, K.job_sent(j.job), 0, K.job_failed(j.job), 0)
+  if j.media then hold_media(j.media, j.job, j.now) end
+  note_job(j.job, j.now)
   job_event('JOB_ACCEPTED', j.job, j.now, {total = j.total})
   -- A key that was freed meanwhile would come back without a TTL.
   if j.idem and call('EXISTS', j.idem.key) == 1 then call('HSET', j.idem.key, 'state', 'done', 'answer', j.idem.answer) end
@@ -34,4 +58,33 @@ local function bind(to, phone, now)
   call('HSET', key, 'phone', phone, 'at', now)
   -- Never shorter than it was: a warm chat is remembered for long.
   if not is_warm then call('EXPIRE', key, C.sticky_ttl) end
+end
+
+-- For the list of a person's messages: this task got a number. By its job's acceptance, so that it keeps its place in that list.
+local function note_person(to, task, accepted_at)
+  local key = K.person(to)
+  call('ZADD', key, accepted_at, task)
+  call('ZREMRANGEBYRANK', key, 0, -C.person_kept - 1)
+  call('EXPIRE', key, C.message_ttl)
+end
+
+-- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it
+local function accept_single(j)
+  j.total = 1
+  create_job(j)
+  call('RPUSH', K.job_contacts(j.job, 0), j.contact)
+  call('HSET', K.job_run(j.job), 'state', 'ROUTED', 'cursor', 1)
+  call('HSET', K.job_routes(j.job), 0, j.phone)
+  call('SADD', K.singles(j.phone), j.task)
+  bind(j.to, j.phone, j.now)
+  note_person(j.to, j.task, j.now)
+  if j.sendAt and j.sendAt > j.now then
+    move(j.task, 's', j.now)
+    local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority}
+    call('ZADD', K.scheduled(), j.sendAt, cjson.encode(member))
+    wake('due')
+  else
+    move(j.task, 'r', j.now)
+    enqueue(j.phone, j.task, j, j.now)
+  end
 end

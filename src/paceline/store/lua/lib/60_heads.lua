@@ -6,7 +6,7 @@ local function head_of(phone, entry, now)
   return {
     entry = entry, task = item.task, to = item.to, tz = item.tz, expiresAt = item.expiresAt,
     state = byte_of(item.task), pinned = known[1] or nil, maybeSent = known[2] == '1',
-    suppressed = call('ZSCORE', K.suppressions(), item.to) and true or false,
+    suppressed = is_suppressed(item.to, item.task),
     isKnown = knows(phone, item.to), jobPaused = job_is_paused((split(item.task))), frequencyFreeAt = frequency_free_at(item.to, item.task, now),
   }
 end

@@ -1,0 +1,159 @@
+"""A job whose contacts come as CSV: rows become contacts, and the job's other fields stand in the query.
+
+The body is decoded and read row by row; what is kept is the body itself and the contacts, never the whole file as
+text. Neighbours: `routes_common.read_job` chooses between JSON and this, `sifting` judges the contacts.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from paceline.domain.errors import BadRequest
+from paceline.domain.jobs import MAX_CONTACTS
+from paceline.domain.text import TEXT_LIMIT
+from paceline.gateway.schemas import BadRow, ContactIn, JobRequest
+from paceline.kits.web import decode
+
+STRETCH = 1_000
+"""Rows between two breaths, empty ones too: 32 MB may be lines and nothing else."""
+VARIABLES = 64
+SHORT = 256
+"""Both as in a JSON body."""
+EXAMPLE = "to,name,clientRef\n+972541234567,Ada,crm-1\n972541234568,Grace,crm-2\n"
+
+_DELIMITERS = (",", ";")
+_FIELDS = frozenset(JobRequest.__struct_encode_fields__) - {"contacts"}
+_INTEGERS = frozenset({"priority", "spreadMinutes", "validitySeconds", "sendAt"})
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
+
+
+def options(query: Iterable[tuple[str, str]]) -> JobRequest:
+    """The job's fields but its contacts, under the same rules as in a body; whatever is wrong is named."""
+    fields: dict[str, Any] = {}
+    for name, text in query:
+        if name not in _FIELDS:
+            raise BadRequest("INVALID_REQUEST", "there is no such field of a job", field=name)
+        if name in fields:
+            raise BadRequest("INVALID_REQUEST", "given twice", field=name)
+        fields[name] = _value(name, text)
+    # One contact stands in for all: they are read afterwards.
+    return decode(msgspec.json.encode({**fields, "contacts": [""]}), JobRequest)
+
+
+def _value(name: str, text: str) -> Any:
+    """As it would stand in JSON. What cannot be read stays a text, and is refused as one."""
+    if name in _INTEGERS and _INTEGER.fullmatch(text):
+        return int(text)
+    if name == "strict":
+        return _BOOLEANS.get(text.lower(), text)
+    if name == "tags":
+        return [tag.strip() for tag in text.split(",")]
+    if name == "metadata":
+        return decode(text.encode(), dict[str, Any], inside="metadata")
+    return text
+
+
+class Sheet:
+    """One CSV file. `stretches` reads it; then `contacts` are there."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._text = io.TextIOWrapper(io.BytesIO(body), encoding="utf-8-sig", newline="")
+        self._line = 1
+        self.contacts: list[str | ContactIn] = []
+
+    def stretches(self) -> Iterator[None]:
+        """Reads all rows, and pauses after each thousand. A file that cannot be read is refused with its line."""
+        try:
+            yield from self._read()
+        except UnicodeDecodeError as error:
+            raise self._not_utf8() from error
+        except csv.Error as error:
+            field = f"contacts[{len(self.contacts)}]"
+            raise _unreadable(f"not CSV: {error}", field=field, line=self._line) from error
+
+    def _read(self) -> Iterator[None]:
+        delimiter, names = self._header()
+        columns = _Columns(names)
+        for count, row in enumerate(csv.reader(self._lines(), delimiter=delimiter, strict=True), start=1):
+            if count % STRETCH == 0:
+                yield
+            if not row:
+                if count > 2 * MAX_CONTACTS:
+                    raise _unreadable("too many empty lines", field="contacts", line=self._line)
+                continue
+            if len(self.contacts) == MAX_CONTACTS:
+                message = f"at most {MAX_CONTACTS:,} contacts in a job"
+                raise BadRequest("INVALID_REQUEST", message, field="contacts", details={"line": self._line})
+            self.contacts.append(columns.contact(row))
+        if not self.contacts:
+            raise BadRequest("INVALID_REQUEST", "there is no row below the header", field="contacts")
+
+    def _lines(self) -> Iterator[str]:
+        """Below the header. A row in quotes may have several."""
+        for line in self._text:
+            self._line += 1
+            yield line
+
+    def _header(self) -> tuple[str, list[str]]:
+        """The first line tells the delimiter: it is the one that makes a column `to` of it."""
+        line = self._text.readline()
+        if not line:
+            raise _unreadable("the file is empty", field="contacts", line=1)
+        for delimiter in _DELIMITERS:
+            names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+            if "to" in names:
+                return delimiter, names
+        message = "the first row must name the columns, and one of them must be `to`"
+        raise _unreadable(message, field="to", line=1)
+
+    def _not_utf8(self) -> BadRequest:
+        # Decoding runs ahead of the rows by some kilobytes; where exactly it went wrong is looked up only now.
+        try:
+            self._body.decode()
+        except UnicodeDecodeError as error:
+            self._line = self._body.count(b"\n", 0, error.start) + 1
+        return _unreadable("the file is not UTF-8", field="contacts", line=self._line)
+
+
+class _Columns:
+    """What each column of a file means."""
+
+    def __init__(self, names: list[str]) -> None:
+        named = [name for name in names if name]
+        for name in named:
+            if named.count(name) > 1:
+                raise _unreadable("two columns have this name", field=name, line=1)
+        self._names = names
+        self._to = names.index("to")
+        special = {name: names.index(name) for name in ("clientRef", "timezone") if name in names}
+        self._special = special
+        # A column without a name is what a spreadsheet leaves behind: nothing can refer to it.
+        self._variables = [(i, name) for i, name in enumerate(names) if name and i != self._to and name not in special]
+        if len(self._variables) > VARIABLES:
+            raise _unreadable(f"at most {VARIABLES} variables", field=self._variables[VARIABLES][1], line=1)
+
+    def contact(self, row: list[str]) -> str | ContactIn:
+        width = len(row)
+        to = row[self._to] if self._to < width else ""
+        if width > len(self._names):
+            return BadRow(to=to, code="TOO_MANY_COLUMNS")
+        # An empty cell is no value: better a contact that is listed as lacking one than "Hello ,".
+        values = {name: row[i] for i, name in self._variables if i < width and row[i]}
+        special = {name: row[i] for name, i in self._special.items() if i < width and row[i]}
+        for cells, limit in ((values, TEXT_LIMIT), (special, SHORT)):
+            for column, cell in cells.items():
+                if len(cell) > limit:
+                    return BadRow(to=to, code="FIELD_TOO_LONG", column=column)
+        if not values and not special:
+            return to
+        return ContactIn(to=to, vars=values, client_ref=special.get("clientRef"), timezone=special.get("timezone"))
+
+
+def _unreadable(message: str, *, field: str, line: int) -> BadRequest:
+    return BadRequest("INVALID_CSV", message, field=field, details={"line": line})

@@ -1,0 +1,174 @@
+"""Events as they happen, over an open connection (server-sent events).
+
+Each connection reads the stream itself, from its own place: nothing is queued for it, so a slow reader costs no memory.
+One that takes nothing for a while is cut, and goes on with `Last-Event-ID`. Neighbours: `routes_events` opens them,
+`telling` makes the data.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from anyio import create_task_group
+from litestar import Response
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, Scope, Send
+
+from paceline.domain.errors import TooMany, Unavailable
+from paceline.gateway.telling import Telling
+from paceline.kits.clock import Clock, monotonic_ms
+from paceline.store.store import Store
+
+log = structlog.stdlib.get_logger(__name__)
+
+HEARTBEAT_MS = 15_000
+"""Below the idle timeout of every proxy we know (30 s and more)."""
+PATIENCE_MS = 30_000
+"""How long a reader may take nothing of what it was sent."""
+LIFE_MS = 900_000
+"""Then it is ended, and the reader comes back by itself: a revoked key reads on no longer than this."""
+BATCH = 100
+WAIT_MS = 4_000
+"""One blocking read; the link gives up after 10 s."""
+
+CALM_MS = 50
+
+
+class Tide:
+    """Rings for everybody who waits for new events. One blocking read for a whole process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._next = asyncio.Event()
+
+    def next(self) -> asyncio.Event:
+        """Set with the next ring. Taken before a look, no ring after that look is missed."""
+        return self._next
+
+    def ring(self) -> None:
+        rung, self._next = self._next, asyncio.Event()
+        rung.set()
+
+    async def step(self, now_ms: int) -> int | None:
+        """To be called again soon: what comes within `CALM_MS` is one ring."""
+        place = await self._store.events.newest()
+        await self._store.events.wait(place, WAIT_MS)
+        self.ring()
+        return now_ms + CALM_MS
+
+
+class Live:
+    """The open connections of one gateway."""
+
+    def __init__(
+        self,
+        store: Store,
+        telling: Telling,
+        tide: Tide,
+        clock: Clock,
+        *,
+        limit: int = 100,
+        heartbeat_ms: int = HEARTBEAT_MS,
+        patience_ms: int = PATIENCE_MS,
+        life_ms: int = LIFE_MS,
+    ) -> None:
+        self._store = store
+        self._telling = telling
+        self._tide = tide
+        self._clock = clock
+        self._limit = limit
+        self._heartbeat_ms = heartbeat_ms
+        self._patience_ms = patience_ms
+        self._life_ms = life_ms
+        self.open = 0
+
+    async def stream(self, place: str | None, wants: Callable[[str], bool]) -> "EventStream":
+        """From that place on, or from now."""
+        if place is None:
+            place = await self._store.events.newest()
+        # Last, and nothing is awaited between this and its being counted: many who come at once do not slip through.
+        if self.open >= self._limit:
+            message = f"this gateway serves {self._limit} streams at once"
+            raise TooMany("TOO_MANY_STREAMS", message, retry_after_seconds=10)
+        return EventStream(self, place, wants)
+
+    async def pump(self, place: str, wants: Callable[[str], bool], send: Send) -> None:
+        ends_ms = monotonic_ms() + self._life_ms
+        await self._put(send, b"retry: 2000\n\n")
+        told_gap = False
+        while monotonic_ms() < ends_ms:
+            rung = self._tide.next()
+            found = await self._store.events.after(place, limit=BATCH, wants=wants)
+            if found.behind and not told_gap:
+                await self._put(send, b"event: gap\ndata: {}\n\n")
+            told_gap = found.behind
+            if found.events:
+                told = await self._telling.all_told(found.events)
+                lines = [
+                    b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), body)
+                    for event, body in zip(found.events, told, strict=True)
+                ]
+                await self._put(send, b"".join(lines))
+            place = found.place
+            if not found.more and not await _within(self._heartbeat_ms, rung):
+                await self._put(send, b": still here\n\n")
+
+    async def _put(self, send: Send, chunk: bytes) -> None:
+        """Waits while the reader's end is full, but not for ever: then it is cut (TimeoutError)."""
+        async with asyncio.timeout(self._patience_ms / 1000):
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+class EventStream(Response[bytes]):
+    def __init__(self, live: Live, place: str, wants: Callable[[str], bool]) -> None:
+        # Proxies would otherwise keep it until it ends.
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(b"", media_type="text/event-stream", headers=headers)
+        self._live, self._place, self._wants = live, place, wants
+
+    def to_asgi_response(self, *_arguments: Any, **_options: Any) -> ASGIResponse:
+        return _Streaming(self._live, self._place, self._wants, {**self.headers})
+
+
+class _Streaming(ASGIResponse):
+    _should_set_content_length = False
+
+    def __init__(self, live: Live, place: str, wants: Callable[[str], bool], headers: dict[str, str]) -> None:
+        super().__init__(media_type="text/event-stream", headers=headers)
+        self._live, self._place, self._wants = live, place, wants
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._live.open += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._live.open -= 1
+
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        async with create_task_group() as group:
+
+            async def until_it_leaves() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            group.start_soon(until_it_leaves)
+            try:
+                await self._live.pump(self._place, self._wants, send)
+            except TimeoutError:
+                log.info("a reader of events was too slow")
+            except Unavailable:
+                log.info("a stream of events ended: the store is away")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+            group.cancel_scope.cancel()
+
+
+async def _within(ms: int, event: asyncio.Event) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ms / 1000):
+            await event.wait()
+    return event.is_set()

@@ -1,0 +1,66 @@
+"""The route of the dry run."""
+
+from typing import Any
+
+import msgspec
+from litestar import MediaType, Response, post
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.types import Guard
+
+from paceline.domain.errors import Forbidden
+from paceline.edge import Keys
+from paceline.gateway.intake import Intake
+from paceline.gateway.plan import JobPlan, Planner
+from paceline.gateway.routes_common import CSV_BODY, KEY, read_job
+from paceline.gateway.routes_sending import JOB_BODY_LIMIT
+from paceline.gateway.schemas import JobRequest
+from paceline.kits.clock import Clock
+from paceline.kits.web import AnyRequest, Handler, json_answer
+from paceline.store.store import Store
+
+_encode = msgspec.json.Encoder().encode
+
+
+def plan_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[Handler]:
+    planner = Planner(store, breathe=intake.breathe)
+
+    @post(
+        "/v1/jobs/plan",
+        status_code=200,
+        summary="When would this job be done?",
+        tags=["Jobs"],
+        guards=[_may_plan(keys)],
+        security=KEY,
+        opt={"body": JobRequest, **CSV_BODY},
+        responses={200: ResponseSpec(JobPlan, media_type=MediaType.JSON, description="The plan")},
+        request_max_body_size=JOB_BODY_LIMIT,
+    )
+    async def plan_job(request: AnyRequest) -> Response[bytes]:
+        """A dry run of `POST /v1/jobs` with the same body: nothing is stored, nothing is sent, no file is fetched."""
+        asked = await read_job(request, intake.breathe)
+        now_ms = clock.now_ms()
+        phone = await intake.phone_of(asked.session_id, asked.phone)
+        picture = await intake.watcher.look(now_ms)
+        return json_answer(_encode(await planner.plan(asked, phone, picture, now_ms=now_ms)), 200)
+
+    return [plan_job]
+
+
+def _may_plan(keys: Keys) -> Guard:
+    """Who may send may know when; who may only look, too."""
+    reads = keys.requires("read")
+
+    async def guard(connection: "ASGIConnection[Any, Any, Any, Any]", handler: BaseRouteHandler) -> None:
+        try:
+            await reads(connection, handler)  # type: ignore[misc]
+        except Forbidden:
+            # The key is known by now; only its scope was not the one.
+            if "send" not in connection.scope["auth"].scopes:
+                raise
+
+    # For the test that walks all routes.
+    guard.required_scope = "read"  # type: ignore[attr-defined]
+    guard.scope_instead = "send"  # type: ignore[attr-defined]
+    return guard

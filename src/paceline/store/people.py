@@ -1,0 +1,152 @@
+"""People: who said stop, and how everything that is known of one is forgotten. The suppression list itself is in
+`guards`, since every gate asks it.
+
+Neighbours: `orchestrator.inbound` hears stop words; `gateway.erasing` walks over all places a person may be known in.
+Every call here is one short script.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from paceline.domain.jobs import Contact, Job, encode_contact, encode_job
+from paceline.store import keys
+from paceline.store.caller import Answer, Caller
+from paceline.store.guards import Suppression, suppression_row
+
+STOPS_KEPT_MS = 90 * 86_400_000
+"""How long a stop message is remembered by its id. A webhook that is repeated later than that is not a repeat."""
+ERASED = "erased"
+"""What stands in the place of a number that was erased; `lib/37_people.lua` writes it."""
+CONTACTS_AT_ONCE = 5_000
+"""Contacts one script looks at: a few milliseconds."""
+JOBS_AT_ONCE = 500
+PHONES_AT_ONCE = 500
+SESSIONS_AT_ONCE = 20
+"""With 200 events each."""
+LINES_AT_ONCE = 500
+
+
+class Stopped(Answer, frozen=True):
+    confirmed: bool = False
+
+
+class ErasedTask(Answer, frozen=True):
+    canceled: bool = False
+    phone: str | None = None
+
+
+class _Place(msgspec.Struct, frozen=True):
+    job: int
+    chunk: int
+
+
+class _Found(Answer, frozen=True):
+    found: list[str] = []
+    next: _Place | None = None
+
+
+class _Count(Answer, frozen=True):
+    count: int = 0
+    next: int | None = None
+    after: str | None = None
+    cursor: str = "0"
+
+
+class People:
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    async def stop(self, session: str, stop_id: str, person: Suppression, *, job: Job | None, now_ms: int) -> Stopped:
+        """Somebody wrote a stop word; `job` is the confirmation, and `person.confirmation` its task."""
+        row = suppression_row(person)
+        confirm = None if job is None else _single(job, Contact(person.to))
+        return await self._caller.call(
+            "stop_received", Stopped, session=session, stop=stop_id, **{"from": row["to"]}, also=row["also"],
+            info=row["info"], keep=STOPS_KEPT_MS, now=now_ms, confirm=confirm,
+        )  # fmt: skip
+
+    async def jobs(self, start: int) -> list[str]:
+        """The ids of some jobs, oldest first, from a place on."""
+        ids: list[str] = await self._caller.read_one("ZRANGE", keys.jobs_index(), start, start + JOBS_AT_ONCE - 1)
+        return ids
+
+    async def messages_to(self, numbers: Sequence[str], jobs: Sequence[str]) -> list[str]:
+        """The tasks of these jobs that are for a person, in bounded steps."""
+        tasks: list[str] = []
+        at: _Place | None = None
+        while jobs:
+            found = await self._caller.call(
+                "find_contacts", _Found, jobs=jobs, at=at, numbers=numbers, contacts=CONTACTS_AT_ONCE
+            )
+            tasks += found.found
+            at = found.next
+            if at is None:
+                break
+        return tasks
+
+    async def erase_task(
+        self, task: str, numbers: Sequence[str], *, old: Job | None, new: Job | None, now_ms: int
+    ) -> ErasedTask:
+        """`old` and `new` are the job as it is and as it shall be, if it was for this person alone."""
+        job = {"seen": encode_job(old), "json": encode_job(new)} if old and new else None
+        return await self._caller.call("erase_task", ErasedTask, task=task, numbers=numbers, job=job, now=now_ms)
+
+    async def erase_traces(self, numbers: Sequence[str]) -> int:
+        phones = await self._caller.read_one("ZRANGE", keys.phones(), 0, -1)
+        sessions = sorted(await self._caller.read_one("SMEMBERS", keys.sessions()))
+        count = (await self._caller.call("erase_traces", _Count, numbers=numbers)).count
+        for batch in _batches(phones, PHONES_AT_ONCE):
+            count += (await self._caller.call("erase_traces", _Count, numbers=numbers, phones=batch)).count
+        for batch in _batches(sessions, SESSIONS_AT_ONCE):
+            count += (await self._caller.call("erase_traces", _Count, numbers=numbers, sessions=batch)).count
+        return count
+
+    async def erase_letters(self, numbers: Sequence[str]) -> int:
+        count, start = 0, None
+        while True:
+            page = await self._caller.call(
+                "erase_letters", _Count, numbers=numbers, limit=LINES_AT_ONCE, **{"from": start}
+            )
+            count, start = count + page.count, page.next
+            if start is None:
+                return count
+
+    async def erase_events(self, numbers: Sequence[str]) -> int:
+        count, after = 0, "-"
+        while True:
+            page = await self._caller.call("erase_events", _Count, numbers=numbers, limit=LINES_AT_ONCE, after=after)
+            count += page.count
+            if page.after is None:
+                break
+            after = f"({page.after}"
+        for webhook in await self._caller.read_one("HKEYS", keys.webhooks()):
+            count += await self._erase_deliveries(numbers, webhook)
+        return count
+
+    async def _erase_deliveries(self, numbers: Sequence[str], webhook: str) -> int:
+        count, cursor = 0, "0"
+        while True:
+            page = await self._caller.call(
+                "erase_events", _Count, numbers=numbers, limit=LINES_AT_ONCE, webhook=webhook, cursor=cursor
+            )
+            count, cursor = count + page.count, page.cursor
+            if cursor == "0":
+                return count
+
+
+def _batches(items: list[str], size: int) -> list[list[str]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _single(job: Job, contact: Contact) -> dict[str, Any]:
+    return {
+        "job": job.job_id,
+        "json": encode_job(job),
+        "task": job.task_id(0),
+        "contact": encode_contact(contact),
+        "to": contact.to,
+        "expiresAt": job.expires_at(0),
+        "priority": job.priority,
+    }

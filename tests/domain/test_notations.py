@@ -1,0 +1,46 @@
+"""One number in several notations: each of them names all of them, so a list that has one has the person."""
+
+import pytest
+
+from paceline.domain.numbers import canonical, notations, person
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param({"972541234567", "9720541234567"}, id="a trunk 0 that was kept"),
+        pytest.param({"4915112345678", "49015112345678"}, id="German trunk 0"),
+        pytest.param({"5511987654321", "551187654321", "5501187654321"}, id="Brazil's ninth digit"),
+        pytest.param({"5491123456789", "541123456789", "5401123456789"}, id="Argentina's 9"),
+        pytest.param({"525512345678"}, id="Mexico, whose 1 is no possible number any more"),
+        pytest.param({"447911123456"}, id="a length that allows no trunk 0"),
+        pytest.param({"390612345678"}, id="Italy, where the 0 belongs to the number"),
+        pytest.param({"551133334444", "5501133334444"}, id="a Brazilian landline"),
+        pytest.param({"12025550123"}, id="a country without a trunk 0"),
+    ],
+)
+def test_each_notation_names_all_of_them(group: set[str]) -> None:
+    for digits in group:
+        found = notations(digits)
+        assert found[0] == digits
+        assert set(found) == group
+        assert all(canonical(other) == other for other in found)
+
+
+@pytest.mark.parametrize(
+    ("raw", "digits"),
+    [
+        ("+972 54-123-4567", "972541234567"),
+        ("+44 (0) 7911 123456", "447911123456"),
+        ("5215512345678@s.whatsapp.net", "525512345678"),
+        ("551187654321@s.whatsapp.net", "551187654321"),
+        ("0541234567", None),
+        ("120363041234567890@g.us", None),
+        ("", None),
+        ("x" * 100, None),
+        ("44" + "0" * 30, None),
+    ],
+)
+def test_whom_somebody_means(raw: str, digits: str | None) -> None:
+    """What is not possible as written may be the person's number in another notation."""
+    assert person(raw) == digits
