@@ -28,13 +28,19 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def refused_is_refused(evidence: Evidence) -> Iterator[str]:
-    """What the platform refused with 463 is not tried again, by no number."""
+    """What the platform refused with 463 is not tried again, by no number; unless the worker that got the refusal died
+    with it, so that all anybody knew was an unknown outcome."""
     for refusal in evidence.refusals:
         if refusal.code != "RESTRICTED_463":
             continue
         for event in evidence.wire:
-            if event.task_id == refusal.task_id and event.at > refusal.at:
+            again = event.task_id == refusal.task_id and event.at > refusal.at
+            if again and not _was_unknown(evidence, refusal.task_id, refusal.at, event.at):
                 yield f"{event.task_id} was refused at {refusal.at} and tried again at {event.at}"
+
+
+def _was_unknown(evidence: Evidence, task: str, from_ms: int, to_ms: int) -> bool:
+    return any(line["what"] == "unknown" and from_ms < line["at"] < to_ms for line in evidence.history(task))
 
 
 def nothing_moves_to_another_number(evidence: Evidence) -> Iterator[str]:
@@ -75,10 +81,8 @@ def people_it_knows_go_on(evidence: Evidence) -> Iterator[str]:
 def _knew(evidence: Evidence, phone: str, claim: Claim) -> bool:
     to = evidence.to(claim.task)
     wrote = any(line.to == to and line.at <= claim.at for line in evidence.by_phone[phone])
-    return wrote or any(
-        told.kind == "RECEIVED" and told.who == to and told.phone == phone and told.began <= claim.at
-        for told in evidence.outside.told
-    )
+    # A worker that crashed before the answer came may all the same have been heard.
+    return wrote or any(who == to and where == phone and at <= claim.at for where, who, at in evidence.outside.wrote)
 
 
 def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple[int, str]]]:

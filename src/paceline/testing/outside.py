@@ -103,6 +103,8 @@ class Outside:
         self.guard_changes: list[GuardChange] = []
         self.settled: list[Settled] = []
         self.told: list[Told] = []
+        self.wrote: list[tuple[str, str, int]] = []
+        """Who wrote to which number, and when a worker began to tell it: the answer may have been lost for good."""
         self.pressed: list[Pressed] = []
 
     def tap(self, name: str, argument: str, answer: str, now_ms: int) -> None:

@@ -177,6 +177,9 @@ class SimProtocol:
 
         async def tell() -> None:
             began = self._first_told.setdefault(event.event_id, self._sim.now_ms)
+            if event.event == "MESSAGE_RECEIVED":
+                phone = self._outside.phone_of[self._session]
+                self._outside.wrote.append((phone, str(event.data["from"]), self._sim.now_ms))
             await self._inbound.receive(inbound, now_ms=self._sim.now_ms)
             self._note(inbound, began)
 
