@@ -32,7 +32,7 @@ up: install ## the whole platform, e.g. make up ARGS="--sessions 3 --policy demo
 
 test: install check ## all checks and all tests
 	@tools/ensure-redis
-	$(BIN)/pytest $(ARGS)
+	tools/run-tests $(ARGS)
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff check .
