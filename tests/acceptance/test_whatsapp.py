@@ -117,23 +117,32 @@ def test_a_connection_that_ends_after_the_write_leaves_an_unknown_outcome(
 
 
 def test_refusals_that_concern_the_recipient_end_at_once(platform: Platform, client: Client, number: str) -> None:
-    """Not on WhatsApp and 463 are never repeated and never moved; everybody else is served; a poison task ends after
-    three crashes of its worker."""
-    contacts = people(8)
-    missing, restricted, poison = contacts[1], contacts[3], contacts[5]
+    """Not on WhatsApp is never repeated; everybody else is served; a poison task ends after its third crash. And 463 is
+    never repeated and never moved; from then on the number starts no new chats."""
+    contacts, (restricted, stranger) = people(7), people(2)
+    missing, poison = contacts[1], contacts[4]
     simulate(platform, number, not_on_whatsapp=[missing], restricted_463=[restricted], poison=[poison])
     job = client.post_job(contacts, phone=client.session(number)["phone"])
     [view] = client.wait_end(job)
-    assert (view["state"], view["progress"]["sent"], view["progress"]["failed"]) == ("DONE_WITH_ERRORS", 5, 3)
-    evidence = judge(platform, client, job)
-    wanted = {missing: ("NOT_ON_WHATSAPP", 1), restricted: ("RESTRICTED_463", 1), poison: ("POISON", 3)}
+    assert (view["state"], view["progress"]["sent"], view["progress"]["failed"]) == ("DONE_WITH_ERRORS", 5, 2)
+    refused = client.post_job([restricted], sessionId=number)
+    client.wait_end(refused)
+    later = client.post_job([stranger, contacts[0]], sessionId=number)
+    client.wait_sent(later, 1)
+    client.wait_reason(later.task(0), "TIME_LOCKED")
+    client.cancel(later)
+    evidence = judge(platform, client, job, refused)
+    wanted = {
+        job.task_to(missing): ("NOT_ON_WHATSAPP", 1),
+        job.task_to(poison): ("POISON", 3),
+        refused.task(0): ("RESTRICTED_463", 1),
+    }
     letters = dead_letters(platform)
-    for contact, (code, attempts) in wanted.items():
-        task = job.task_to(contact)
+    for task, (code, attempts) in wanted.items():
         message = evidence.messages[task]
         assert (message["state"], message["lastError"]["code"], message["attempts"]) == ("failed", code, attempts)
         assert (letters[task]["code"], letters[task]["sessionId"]) == (code, number)
-        assert [line for line in evidence.lines if line["to"] == contact] == []
+        assert [line for line in evidence.lines if line["to"] == message["to"]] == []
 
 
 def test_a_number_told_to_slow_down_rests_with_all_its_messages(

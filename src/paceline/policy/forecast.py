@@ -181,10 +181,12 @@ class Forecast:
         at = self._given_at
         if at is None or at >= deadline_ms:
             return min(self._wanted, sum(count * walk.sent_by(deadline_ms) for walk, count in self._walks))
-        return sum(
+        emptied = sum(
             count * sum(walk.emptied(at, queue, deadline_ms).days.values())
             for (walk, count), queue in zip(self._walks, self._queues, strict=True)
         )
+        # A share of less than one message is rounded up by each number that holds it.
+        return min(self._wanted, emptied)
 
     def _share(self, walk: Walk, count: int, queue: float) -> Share:
         end = walk.emptied(self._given_at or self._now_ms, queue)
