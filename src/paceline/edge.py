@@ -106,21 +106,18 @@ class Keys:
         """After a change made here: it holds from the next request on."""
         self._read_at_ms = -KEYS_AGE_MS
 
-    def requires(self, scope: str) -> Guard:
+    def requires(self, *scopes: str) -> Guard:
+        """Any one of these; `admin` includes them all."""
+
         async def guard(connection: Connection, _handler: BaseRouteHandler) -> None:
             record = await self._identified(connection)
             connection.scope["auth"] = record
             self._count(connection, record)
-            if scope not in record.scopes and "admin" not in record.scopes:
-                raise Forbidden("FORBIDDEN", f"this key has no {scope!r} scope", details={"scope": scope})
+            if not {*scopes, "admin"} & {*record.scopes}:
+                raise Forbidden("FORBIDDEN", f"this key has no {scopes[0]!r} scope", details={"scope": scopes[0]})
 
-        guard.required_scope = scope  # type: ignore[attr-defined]  # for the test that walks all routes
+        guard.required_scopes = scopes  # type: ignore[attr-defined]  # for the test that walks all routes
         return guard
-
-    async def is_live(self, key_id: str) -> bool:
-        """Whether that key is still good: for what goes on after the request was admitted, such as a stream."""
-        now_ms = self._clock.now_ms()
-        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all())
 
     async def _identified(self, connection: Connection) -> ApiKeyRecord:
         key = _presented(connection)

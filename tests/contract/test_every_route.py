@@ -43,7 +43,7 @@ def routes() -> list[Route]:
     """Every method of every path. OPTIONS is the framework's: it names the methods of a path."""
     platform = Platform("unix:///nowhere/redis.sock")
     return [
-        Route(service, method, route.path_format, _scope(handler), _scope(handler, "scope_instead"))
+        Route(service, method, route.path_format, *_scopes(handler)[:2])
         for service, application in platform.services.items()
         for route in application.litestar.routes
         for handler in getattr(route, "route_handlers", ())
@@ -52,9 +52,10 @@ def routes() -> list[Route]:
     ]
 
 
-def _scope(handler: Any, name: str = "required_scope") -> str | None:
-    found = [getattr(guard, name) for guard in handler.guards or () if hasattr(guard, name)]
-    return found[0] if found else None
+def _scopes(handler: Any) -> tuple[str | None, ...]:
+    found = [guard.required_scopes for guard in handler.guards or () if hasattr(guard, "required_scopes")]
+    assert all(len(scopes) <= 2 for scopes in found), "Route has room for a scope and one instead"
+    return found[0] if found else (None,)
 
 
 def _params(chosen: list[Route]) -> list[Any]:

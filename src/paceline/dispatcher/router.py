@@ -13,7 +13,7 @@ from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte, JobState
 from paceline.kits.failpoint import failpoint
 from paceline.policy.facts import Rules
-from paceline.policy.routing import AT_REST_MS, Fleet, NotNow, PhoneLoad, Sticky, phone_load
+from paceline.policy.routing import AT_REST_MS, RESTRICTED_ASKED, Fleet, NotNow, PhoneLoad, Sticky, phone_load
 from paceline.store.jobs import TaskRoute, Turn
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -22,8 +22,6 @@ TURN_TASKS = 100
 """Tasks a job may route before the next job's turn."""
 TURN_LEASE_MS = 5_000
 NO_SESSIONS_MS = 10_000
-RESTRICTED_ASKED = 50
-"""Restricted numbers that are asked whom they know; with more of them a chat may start elsewhere, which is allowed."""
 FLEET_AGE_MS = 250
 """How old the picture of the fleet may be. It steers the filling of queues, no promise rests on it."""
 

@@ -28,8 +28,8 @@ from paceline.kits.rng import Rng
 from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
 from paceline.policy.forecast import ROUTE_AHEAD
-from paceline.policy.routing import NotNow, Sticky, To
-from paceline.store.jobs import Idem
+from paceline.policy.routing import RESTRICTED_ASKED, NotNow, Sticky, To
+from paceline.store.jobs import QUEUE_FULL_RETRY_S, Idem
 from paceline.store.scripts import CHUNK
 from paceline.store.store import Store
 
@@ -37,9 +37,6 @@ SINGLE_VALIDITY_S = 86_400
 JOB_VALIDITY_S = 30 * 86_400
 BATCH_TEXT = "{{text}}"
 """A batch is a job whose text is each contact's own. Values are not scanned again, so every text goes out unchanged."""
-QUEUE_FULL_RETRY_S = 60
-RESTRICTED_ASKED = 50
-"""Restricted numbers that are asked whether they know a person; with more of them a chat may start elsewhere."""
 STAGINGS = 2
 
 

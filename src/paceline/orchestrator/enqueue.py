@@ -18,11 +18,11 @@ from paceline.domain.numbers import canonical
 from paceline.domain.text import TEXT_LIMIT, variables
 from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.registry import SESSION_ID
+from paceline.store.jobs import QUEUE_FULL_RETRY_S
 from paceline.store.store import Store
 
 VALIDITY_S = 86_400
 """A day, as for every single send (SPEC §5)."""
-QUEUE_FULL_RETRY_S = 60
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, description="1 to 128 printable characters")]
 

@@ -23,6 +23,8 @@ WARM_MS = 90 * 86_400_000
 """So long after their last word a person still expects the same number to answer."""
 HEALTH_MS = 3_600_000
 """Failures older than this say nothing about a number's health today."""
+RESTRICTED_ASKED = 50
+"""Restricted numbers that are asked whom they know; with more of them a chat may start elsewhere, which is allowed."""
 PARKED_AHEAD = 5
 """How many times the usual filling may be parked on one number."""
 LOOK_AGAIN_MS = (500, 60_000)

@@ -15,6 +15,8 @@ from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
 """Single sends that may wait for one phone (SPEC §3)."""
+QUEUE_FULL_RETRY_S = 60
+"""What a caller is told to wait then; the slowest number has sent a few by that time."""
 
 
 class Idem(msgspec.Struct, frozen=True):
