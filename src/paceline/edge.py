@@ -106,6 +106,11 @@ class Keys:
         """After a change made here: it holds from the next request on."""
         self._read_at_ms = -KEYS_AGE_MS
 
+    async def is_live(self, key_id: str) -> bool:
+        """For what goes on after its request was let in: a stream ends with its key."""
+        now_ms = self._clock.now_ms()
+        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all())
+
     def requires(self, *scopes: str) -> Guard:
         """Any one of these; `admin` includes them all."""
 

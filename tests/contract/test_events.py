@@ -179,8 +179,16 @@ async def test_a_reader_that_takes_nothing_is_cut(platform: Platform) -> None:
         assert streams.open == 0
 
 
+async def test_a_stream_ends_with_its_key(platform: Platform) -> None:
+    live(platform, heartbeat_ms=10)
+    created = (await platform.gateway.post("/v1/keys", json={"name": "reader", "scopes": ["read"]})).json()
+    async with reading(platform, x_api_key=created["key"]) as reader:
+        await platform.gateway.delete(f"/v1/keys/{created['keyId']}")
+        async with asyncio.timeout(SOON_S):
+            await reader.ended.wait()
+
+
 async def test_every_stream_ends_some_time(platform: Platform) -> None:
-    """A key that was revoked reads on no longer than that."""
     live(platform, life_ms=30, heartbeat_ms=10)
     async with reading(platform) as reader, asyncio.timeout(SOON_S):
         await reader.ended.wait()

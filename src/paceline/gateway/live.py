@@ -7,7 +7,8 @@ One that takes nothing for a while is cut, and goes on with `Last-Event-ID`. Nei
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -28,12 +29,21 @@ HEARTBEAT_MS = 15_000
 PATIENCE_MS = 30_000
 """How long a reader may take nothing of what it was sent."""
 LIFE_MS = 900_000
-"""Then it is ended, and the reader comes back by itself: a revoked key reads on no longer than this."""
+"""Then it is ended, and the reader comes back by itself, perhaps to another gateway."""
 BATCH = 100
 WAIT_MS = 4_000
 """One blocking read; the link gives up after 10 s."""
 
 CALM_MS = 50
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads, and what."""
+
+    wants: Callable[[str], bool]
+    may_read: Callable[[], Awaitable[bool]]
+    """Asked before each piece: a revoked or expired key reads no further."""
 
 
 class Tide:
@@ -84,7 +94,7 @@ class Live:
         self._life_ms = life_ms
         self.open = 0
 
-    async def stream(self, place: str | None, wants: Callable[[str], bool]) -> "EventStream":
+    async def stream(self, place: str | None, reader: Reader) -> "EventStream":
         """From that place on, or from now."""
         if place is None:
             place = await self._store.events.newest()
@@ -92,15 +102,15 @@ class Live:
         if self.open >= self._limit:
             message = f"this gateway serves {self._limit} streams at once"
             raise TooMany("TOO_MANY_STREAMS", message, retry_after_seconds=10)
-        return EventStream(self, place, wants)
+        return EventStream(self, place, reader)
 
-    async def pump(self, place: str, wants: Callable[[str], bool], send: Send) -> None:
+    async def pump(self, place: str, reader: Reader, send: Send) -> None:
         ends_ms = monotonic_ms() + self._life_ms
         await self._put(send, b"retry: 2000\n\n")
         told_gap = False
-        while monotonic_ms() < ends_ms:
+        while monotonic_ms() < ends_ms and await reader.may_read():
             rung = self._tide.next()
-            found = await self._store.events.after(place, limit=BATCH, wants=wants)
+            found = await self._store.events.after(place, limit=BATCH, wants=reader.wants)
             if found.behind and not told_gap:
                 await self._put(send, b"event: gap\ndata: {}\n\n")
             told_gap = found.behind
@@ -122,22 +132,22 @@ class Live:
 
 
 class EventStream(Response[bytes]):
-    def __init__(self, live: Live, place: str, wants: Callable[[str], bool]) -> None:
+    def __init__(self, live: Live, place: str, reader: Reader) -> None:
         # Proxies would otherwise keep it until it ends.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         super().__init__(b"", media_type="text/event-stream", headers=headers)
-        self._live, self._place, self._wants = live, place, wants
+        self._live, self._place, self._reader = live, place, reader
 
     def to_asgi_response(self, *_arguments: Any, **_options: Any) -> ASGIResponse:
-        return _Streaming(self._live, self._place, self._wants, {**self.headers})
+        return _Streaming(self._live, self._place, self._reader, {**self.headers})
 
 
 class _Streaming(ASGIResponse):
     _should_set_content_length = False
 
-    def __init__(self, live: Live, place: str, wants: Callable[[str], bool], headers: dict[str, str]) -> None:
+    def __init__(self, live: Live, place: str, reader: Reader, headers: dict[str, str]) -> None:
         super().__init__(media_type="text/event-stream", headers=headers)
-        self._live, self._place, self._wants = live, place, wants
+        self._live, self._place, self._reader = live, place, reader
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._live.open += 1
@@ -156,7 +166,7 @@ class _Streaming(ASGIResponse):
 
             group.start_soon(until_it_leaves)
             try:
-                await self._live.pump(self._place, self._wants, send)
+                await self._live.pump(self._place, self._reader, send)
             except TimeoutError:
                 log.info("a reader of events was too slow")
             except Unavailable:

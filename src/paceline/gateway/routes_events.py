@@ -7,8 +7,8 @@ from litestar.params import QueryParameter
 
 from paceline.domain.errors import BadRequest
 from paceline.domain.events import ALL_EVENTS, EVENT_TYPES, is_place
-from paceline.edge import Keys
-from paceline.gateway.live import EventStream, Live
+from paceline.edge import Keys, holder
+from paceline.gateway.live import EventStream, Live, Reader
 from paceline.gateway.routes_common import KEY
 from paceline.kits.web import AnyRequest, Handler
 
@@ -33,11 +33,12 @@ def event_routes(live: Live, keys: Keys) -> list[Handler]:
     async def stream_events(request: AnyRequest, types: Types = "", last_event_id: LastEventId = "") -> EventStream:
         """Server-sent events: `id`, `event` (its type), `data` (the body a webhook gets). From now on, or after
         `Last-Event-ID`; an event `gap` says that some after it are gone. A comment comes every 15 s. The server ends it
-        after 15 minutes, or when nothing is taken for 30 s; readers come back by themselves."""
+        after 15 minutes, when nothing is taken for 30 s, or with its key; readers come back by themselves."""
         place = request.headers.get("last-event-id") or last_event_id or None
         if place is not None and not is_place(place):
             raise BadRequest("INVALID_REQUEST", "not an id of an event of ours", field="lastEventId")
-        return await live.stream(place, _wanted(types))
+        key_id = holder(request)
+        return await live.stream(place, Reader(_wanted(types), may_read=lambda: keys.is_live(key_id)))
 
     return [stream_events]
 
