@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up test check lock clean
+.PHONY: help install demo up test fuzz check lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ up: install ## the whole platform, e.g. make up ARGS="--sessions 3 --policy demo
 test: install check ## all checks and all tests
 	@tools/ensure-redis
 	tools/run-tests $(ARGS)
+
+fuzz: install ## thousands of requests nobody would think of, against all three services
+	@cd tests && ../$(BIN)/python -m fuzz $(ARGS)
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ The data flows down this list:
     dispatcher     jobs to phone queues (routing), phone queues to outboxes (pacing)
     orchestrator   sessions, outboxes, worker webhooks, settling
     worker         one session: the protocol client, its journal, its drivers
+    client         the public gateway for Python programs; stands alone
     launcher       `paceline up`: all of the above as processes on one machine
     testing        fakes and the World, the whole platform in virtual time
     kits           small tools that know nothing of the product: clock, rng, tasks, logging

@@ -1,8 +1,8 @@
 """`paceline keys`: make, list and revoke API keys, over the gateway's HTTP interface.
 
-Only options and output live here; `launcher.remote` does the asking. A new key is the only thing `create` writes to
-stdout, so that it can be piped into a secret store; everything said to people goes to stderr. Neighbour: `cli`, which
-adds these commands to its own.
+Only options and output live here; `paceline.client` does the asking, once: a person can repeat a command. A new key is
+the only thing `create` writes to stdout, so that it can be piped into a secret store; everything said to people goes to
+stderr. Neighbour: `cli`, which adds these commands to its own.
 
 Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no gateway to ask.
 """
@@ -11,12 +11,13 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from paceline.launcher.remote import Gateway
+    from paceline.client import Paceline
+    from paceline.client.answers_lists import ApiKey
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ Key = Annotated[
         "Left out: the one in $PACELINE_DATA/api-key.",
     ),
 ]
-_SHOWN = ("keyId", "name", "scopes", "state", "createdAt", "expiresAt", "ratePerMinute", "revokedAt")
+_PAGE_SIZE = 200
 _PIPED_WIDTH = 240
 _URL = "http://127.0.0.1:4000"
 
@@ -71,17 +72,12 @@ def create(  # noqa: PLR0917 - each is an option of the command
 
     The key alone goes to stdout: paceline keys create --name CRM --scope send | store-secret
     """
-    body = {
-        "name": name,
-        "scopes": [str(one) for one in scope],
-        "expiresInDays": expires_days,
-        "ratePerMinute": rate,
-    }
-    made = _ask(url, key, lambda gateway: gateway.ask("POST", "/v1/keys", having=("key", *_SHOWN), json=body))
-    typer.echo(made["key"])
-    until = f"until {_day(made['expiresAt'])}" if made.get("expiresAt") else "until it is revoked"
+    scopes = [str(one) for one in scope]
+    made = _ask(url, key, lambda p: p.keys.create(name, scopes, expires_in_days=expires_days, rate_per_minute=rate))
+    typer.echo(made.key)
+    until = f"until {_day(made.expires_at)}" if made.expires_at else "until it is revoked"
     typer.echo(
-        f"key {made['keyId']} ({made['name']}): {', '.join(made['scopes'])}, good {until}. It is not shown again.",
+        f"key {made.key_id} ({made.name}): {', '.join(made.scopes)}, good {until}. It is not shown again.",
         err=True,
     )
 
@@ -93,9 +89,11 @@ def list_(
     key: Key = None,
 ) -> None:
     """All keys, also those that have ended; never the key itself, which nobody has."""
-    items = _ask(url, key, lambda gateway: gateway.all_pages("/v1/keys", having=_SHOWN))
+    items = _ask(url, key, lambda p: list(p.keys.each(limit=_PAGE_SIZE)))
     if as_json:
-        typer.echo(json.dumps(items, indent=2, ensure_ascii=False))
+        from msgspec import to_builtins
+
+        typer.echo(json.dumps(to_builtins(items), indent=2, ensure_ascii=False))
         return
     _table(items)
 
@@ -107,26 +105,34 @@ def revoke(
     key: Key = None,
 ) -> None:
     """Refuse a key from now on, everywhere within a second. Its record stays."""
-    from urllib.parse import quote
-
-    path = f"/v1/keys/{quote(key_id, safe='')}"
-    ended = _ask(url, key, lambda gateway: gateway.ask("DELETE", path, having=_SHOWN))
-    typer.echo(f"key {ended['keyId']} ({ended['name']}) is revoked since {_day(ended['revokedAt'])}", err=True)
+    ended = _ask(url, key, lambda p: p.keys.revoke(key_id))
+    typer.echo(f"key {ended.key_id} ({ended.name}) is revoked since {_day(ended.revoked_at)}", err=True)
 
 
-def _ask(url: str, key: str | None, work: "Callable[[Gateway], T]") -> T:
+def _ask(url: str, key: str | None, work: "Callable[[Paceline], T]") -> T:
+    from paceline.client import Misused, Paceline, PacelineError, Retries, Unreachable
+    from paceline.launcher.data import find_key
     from paceline.launcher.errors import LauncherError
-    from paceline.launcher.remote import Gateway, find_key
 
     try:
-        with Gateway(url, find_key(key)) as gateway:
+        with Paceline(url, find_key(key), retries=Retries(tries=1)) as gateway:
             return work(gateway)
     except LauncherError as error:
-        typer.echo(f"paceline: {error}", err=True)
-        raise typer.Exit(error.exit_code) from error
+        _fail(error, error.exit_code)
+    except Misused as error:
+        _fail(error, 2)
+    except Unreachable as error:
+        _fail(error, 3)
+    except PacelineError as error:
+        _fail(error, 1)
 
 
-def _table(items: list[dict[str, Any]]) -> None:
+def _fail(error: Exception, exit_code: int) -> NoReturn:
+    typer.echo(f"paceline: {error}", err=True)
+    raise typer.Exit(exit_code) from error
+
+
+def _table(items: "list[ApiKey]") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -135,14 +141,14 @@ def _table(items: list[dict[str, Any]]) -> None:
     for column in ("ID", "NAME", "SCOPES", "STATE", "CREATED", "EXPIRES", "PER MINUTE"):
         table.add_column(column, no_wrap=column == "ID", overflow="fold")
     for item in items:
-        rate = item["ratePerMinute"]
+        rate = item.rate_per_minute
         cells = (
-            item["keyId"],
-            item["name"],
-            ",".join(item["scopes"]),
-            item["state"],
-            _day(item["createdAt"])[:10],
-            _day(item["expiresAt"])[:10],
+            item.key_id,
+            item.name,
+            ",".join(item.scopes),
+            item.state,
+            _day(item.created_at)[:10],
+            _day(item.expires_at)[:10],
             {None: "default", 0: "no limit"}.get(rate, str(rate)),
         )
         # As plain text: a name in brackets is no colour.

@@ -12,13 +12,14 @@ import structlog
 
 from paceline.domain.errors import ConfigError, Unavailable
 from paceline.edge import Keys
+from paceline.kits.bodies import BodyLimits
 from paceline.kits.brain import Brain, BrainPort, NoBrain, new_client
 from paceline.kits.clock import SampledClock, monotonic_ms
 from paceline.kits.http import serve
 from paceline.kits.logging import configure_logging
 from paceline.kits.rng import Rng, new_rng
 from paceline.kits.tasks import Supervisor
-from paceline.kits.web import Service
+from paceline.kits.web import MEGABYTE, Service
 from paceline.policy.facts import Rules
 from paceline.policy.pacing import PaceDefaults
 from paceline.policy.retry import RetrySettings
@@ -131,6 +132,7 @@ async def _live(name: str, port: int, prepare: Prepare, parts: Parts) -> None:
             if isinstance(parts.brain, Brain):
                 tasks.start("brain", parts.brain.run)
             app = await prepare(parts, tasks)
+            app.hold_to(BodyLimits(parts.settings.body_timeout_seconds, parts.settings.bodies_at_once_mb * MEGABYTE))
             log.info("listening", host=parts.settings.host, port=port, service=name)
             await serve(app, parts.settings.host, port)
     finally:

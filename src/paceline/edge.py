@@ -18,9 +18,10 @@ from litestar.handlers import BaseRouteHandler
 from litestar.types import Guard
 
 from paceline import __version__
-from paceline.domain.codes import CODES
+from paceline.apidoc import CATALOGUE, SECURITY
 from paceline.domain.errors import Forbidden, RequestError, TooMany, Unauthorized, Unavailable
 from paceline.kits.clock import Clock
+from paceline.kits.openapi import Reference
 from paceline.kits.ratelimit import Meter, Verdict
 from paceline.kits.web import ANSWER_HEADERS, AnyRequest, Handler, Problem, Service, create_service
 from paceline.store.guards import ApiKeyRecord
@@ -38,17 +39,24 @@ noise; against guessing stands the length of the keys."""
 METERED = 10_000
 """Addresses, and keys, whose requests are remembered: about 2 MB at most."""
 _ALL = "*"
+_EVERYWHERE = (
+    "Every answer has an `X-Request-Id`, the caller's own if it sent one, and with a rate limit `X-RateLimit-Limit`,"
+    " `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds)."
+)
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
-def service(*, name: str, description: str, routes: list[Handler]) -> Service:
+def service(*, name: str, description: str, routes: list[Handler], reference: Reference) -> Service:
+    """`reference` is what the documentation says of each route beyond what the route says itself."""
     return create_service(
         title=f"Paceline {name}",
         version=__version__,
-        description=description,
+        description=f"{description} {_EVERYWHERE}",
         routes=routes,
         translate=translate,
-        error_codes=CODES,
+        reference=reference,
+        catalogue=CATALOGUE,
+        security_schemes=SECURITY,
     )
 
 

@@ -93,6 +93,15 @@ class Settings(BaseSettings):
     """Requests all API keys together may make a minute at a gateway process; 0 is no limit. About what one process can
     answer."""
 
+    body_timeout_seconds: Annotated[int, Field(ge=1, le=600)] = 30
+    """How long a caller may send nothing in the middle of its body, in seconds; the whole body may take twenty times
+    that. Then it is a 408. Longer than any hiccup of a network, shorter than anybody's patience."""
+
+    bodies_at_once_mb: Annotated[int, Field(ge=32, le=65_536)] = 64
+    """How many megabytes of bodies a process holds at once; what comes on top is a 503 with `Retry-After`. Decoded, a
+    body takes five times its size, and one made to hurt fifteen times: 64 MB, two jobs of the largest size, are at
+    most a gigabyte. Bodies under 64 kB are always served."""
+
     # Neighbours
 
     redis_url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379"
@@ -217,6 +226,11 @@ class Settings(BaseSettings):
     media_kept_days: Annotated[int, Field(ge=1, le=3_650)] = 30
     """How long a file is kept that no open job needs, in days from its last use. Then it is removed from
     `$PACELINE_DATA/media`. Messages are kept as long."""
+
+    media_max_total_mb: Annotated[int, Field(ge=1, le=104_857_600)] = 10_240
+    """How many megabytes the files in `$PACELINE_DATA/media` may take together; an upload beyond that is a 429
+    `MEDIA_FULL` until others are removed. 10 GB are 640 of the largest, and leave a small disk room for Redis, which
+    stops everything when it cannot write."""
 
     # Events and webhooks
 

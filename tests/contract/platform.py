@@ -42,6 +42,8 @@ from paceline.store.guards import ApiKeyRecord
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
 
+from . import documented
+
 NOON = 1_773_136_800_000
 """Tuesday, 10 March 2026, noon in Jerusalem: everybody in these tests is awake."""
 DAY_MS = 86_400_000
@@ -115,12 +117,20 @@ class Platform:
                 media=self.files,
             ),
         }
-        self._clients = {name: self._client(service) for name, service in self.services.items()}
+        self._clients = {name: self._client(name, service) for name, service in self.services.items()}
 
     @staticmethod
-    def _client(service: Service) -> httpx.AsyncClient:
+    def _client(name: str, service: Service) -> httpx.AsyncClient:
+        async def check(answer: httpx.Response) -> None:
+            await documented.check(name, service, answer)
+
         transport = httpx.ASGITransport(service)
-        return httpx.AsyncClient(transport=transport, base_url="http://paceline", headers={"X-API-KEY": ADMIN_KEY})
+        return httpx.AsyncClient(
+            transport=transport,
+            base_url="http://paceline",
+            headers={"X-API-KEY": ADMIN_KEY},
+            event_hooks={"response": [check]},
+        )
 
     @property
     def gateway(self) -> httpx.AsyncClient:

@@ -81,7 +81,7 @@ async def reading(platform: Platform, query: str = "", **headers: str) -> AsyncI
     reader = Reader(platform, query, {name.replace("_", "-"): value for name, value in headers.items()})
     task = asyncio.create_task(reader.run())
     try:
-        assert await reader.block() == "retry: 2000"
+        assert (await reader.block()).startswith("retry: 2000\nid: ")
         yield reader
     finally:
         reader.leave()
@@ -147,7 +147,28 @@ async def test_only_the_asked_types_come(platform: Platform) -> None:
 async def test_a_quiet_stream_shows_that_it_lives(platform: Platform) -> None:
     live(platform, heartbeat_ms=10)
     async with reading(platform) as reader:
-        assert [await reader.block() for _ in range(3)] == [": still here"] * 3
+        assert [await reader.block() for _ in range(3)] == [": still here\nid: 0-0"] * 3
+
+
+async def test_so_does_one_on_which_others_events_pass_by(platform: Platform) -> None:
+    """It said nothing while much happened that it did not want, and came back to where it began."""
+    live(platform, heartbeat_ms=10)
+
+    async def busy() -> None:
+        while True:
+            platform.outlets.tide.ring()
+            await asyncio.sleep(0)
+
+    async with reading(platform, "types=job.paused") as reader:
+        await happens(platform)
+        rings = asyncio.create_task(busy())
+        newest = await platform.store.events.newest()
+        try:
+            async with asyncio.timeout(SOON_S):
+                while await reader.block() != f": still here\nid: {newest}":
+                    pass
+        finally:
+            rings.cancel()
 
 
 async def test_what_is_gone_is_said(platform: Platform) -> None:

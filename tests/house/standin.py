@@ -38,8 +38,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, {"items": items, "nextCursor": None})
         elif path.startswith("/v1/jobs/"):
             state = os.environ.get("STANDIN_JOB_STATE", "DONE")
-            progress = {"total": JOB_TOTAL, "sent": JOB_TOTAL, "delivered": 7, "read": 3, "failed": 0}
-            self.answer(200, {"state": state, "progress": progress})
+            self.answer(200, job_status(state))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -49,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
             REGISTRY.write_text(json.dumps(known | {body["sessionId"]: session}))
             self.answer(200 if body["sessionId"] in known else 201, session)
         else:
-            self.answer(202, {"jobId": "01J", "accepted": len(body["contacts"])})
+            self.answer(202, job_accepted(len(body["contacts"])))
 
     def answer(self, status: int, body: dict[str, object]) -> None:
         payload = json.dumps(body).encode()
@@ -60,6 +59,24 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def job_accepted(total: int) -> dict[str, object]:
+    nothing = {"suppressed": 0, "duplicates": 0, "rejected": [], "willExpire": 0, "estimatedCompletion": None}
+    return {"jobId": "01J", "total": total, "accepted": total, "statusUrl": "/v1/jobs/01J", **nothing}
+
+
+def job_status(state: str) -> dict[str, object]:
+    progress = dict.fromkeys(("queued", "scheduled", "parked", "handedOff", "unknown", "retrying"), 0)
+    progress |= dict.fromkeys(("failed", "expired", "canceled", "suppressed"), 0)
+    progress |= {"total": JOB_TOTAL, "sent": JOB_TOTAL, "delivered": 7, "read": 3}
+    empty = ("lastError", "waiting", "estimatedCompletion", "phone", "sessionId", "sendAt", "strategy", "replayOf")
+    return {
+        **dict.fromkeys(empty),
+        **{"jobId": "01J", "state": state, "progress": progress, "acceptedAt": 1, "acceptedBy": "bootstrap"},
+        **{"closedAt": 2, "mode": "message", "priority": 1, "spreadMinutes": 0, "validitySeconds": 60},
+        **{"onUnknown": "resend", "tags": [], "metadata": {}, "confirmation": False},
+    }
 
 
 def serve() -> None:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from paceline.policy.audience import groups, zones_of
 from paceline.policy.facts import Rules
-from paceline.policy.forecast import Backlog, Forecast, ahead_of, finish_ms, kind_of
+from paceline.policy.forecast import Backlog, Forecast, ahead_of, finish_ms
 from paceline.policy.hours import Window
+from paceline.policy.kinds import kind_of
 from paceline.policy.tempo import tempo
 from paceline.policy.trust import DAY_MS
 from paceline.policy.workday import Kind, Shift
@@ -240,7 +241,7 @@ def test_longer_hours_never_delay(kind, size):
 @given(fleets, st.integers(1, 1_500))
 def test_sent_by_is_the_other_side_of_finish(fleet, size):
     """By the moment the forecast names all has gone out, and now nothing has."""
-    forecast = Forecast(Backlog(size), fleet, rules=RULES, now_ms=NOON)
+    forecast = Forecast(Backlog(size), [(kind, 1) for kind in fleet], rules=RULES, now_ms=NOON)
     outlook = forecast.outlook()
     if outlook is not None:
         assert forecast.sent_by(outlook.finish_ms + 2_000) == pytest.approx(size, abs=1.5)

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from paceline.policy import forecast
+from paceline.policy import forecast, kinds
 from paceline.policy.restriction import GUESSED_LOCK_MS, locked_until
 
 from .builders import HOUR, NOON, RULES, facts
@@ -34,21 +34,21 @@ def test_a_refusal_by_the_platform_locks(code, until):
 )
 def test_what_waits_for_a_person_has_no_forecast(changes):
     """Nobody knows when an operator will act, so no time is promised."""
-    assert forecast.kind_of(facts(**changes), RULES, now_ms=NOON) is None
+    assert kinds.kind_of(facts(**changes), RULES, now_ms=NOON) is None
 
 
 @pytest.mark.parametrize(("is_known", "from_ms"), [(False, NOON + HOUR), (True, 0)], ids=["new chats", "known ones"])
 def test_a_restricted_number_counts_from_the_end_of_its_restriction(is_known, from_ms):
     """It does nothing of new chats before that, and goes on with people it knows."""
     locked = facts(restriction="TIME_LOCKED", restricted_until=NOON + HOUR)
-    kind = forecast.kind_of(locked, RULES, now_ms=NOON, is_known=is_known)
+    kind = kinds.kind_of(locked, RULES, now_ms=NOON, is_known=is_known)
     assert kind is not None
     assert kind.takes_from_ms == from_ms
 
 
 def test_a_ceiling_for_all_slows_the_forecast():
     """With half of what the fleet could do, a backlog takes about twice as long."""
-    kind = forecast.kind_of(facts(), RULES, now_ms=NOON)
+    kind = kinds.kind_of(facts(), RULES, now_ms=NOON)
     assert kind is not None
 
     def takes(global_rpm: int) -> int:

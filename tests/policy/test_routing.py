@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from paceline.domain.reasons import Reason
+from paceline.policy.retry import DELAY_CEILING_MS
 from paceline.policy.routing import (
+    AT_REST_MS,
     HEALTH_MS,
     LOOK_AGAIN_MS,
     STICKY_MS,
@@ -268,6 +270,35 @@ def test_a_number_as_the_router_sees_it(changes, failures, restriction):
     """Failures of the last hour, and what the platform forbids at this moment."""
     load = phone_load(facts(**changes), RULES, waiting=0, parked=0, ahead=10, now_ms=NOON)
     assert (load.failures, load.restriction, load.takes_new) == (failures, restriction, restriction is None)
+
+
+@pytest.mark.parametrize(
+    ("used", "waiting", "failed", "room", "spent"),
+    [
+        pytest.param(0, 0, (), 19, False, id="a new day is not given away to the last unit"),
+        pytest.param(0, 19, (), 0, True, id="the last waits while anything is queued"),
+        pytest.param(19, 0, (), 1, False, id="and is given when nothing is"),
+        pytest.param(18, 1, (), 0, True, id="not before"),
+        pytest.param(10, 4, (NOON - 1, NOON - 60_000), 3, False, id="what failed comes back and wants its unit"),
+        pytest.param(19, 0, (NOON - 1,), 0, True, id="also the last one"),
+        pytest.param(19, 0, (NOON - DELAY_CEILING_MS,), 1, False, id="by now it has come back, or never will"),
+        pytest.param(20, 0, (), -1, True, id="used up"),
+    ],
+)
+def test_units_are_kept_for_retries(used, waiting, failed, room, spent):
+    """A cold number's 20 a day: without a unit a retry would wait for tomorrow, and its job with it."""
+    cold = facts(created_at=NOON - 1, cap_day="2026-03-10", cap_used=used, failures=failed)
+    load = phone_load(cold, RULES, waiting=waiting, parked=0, ahead=200, now_ms=NOON)
+    assert (load.room, load.spent) == (room, spent)
+
+
+def test_what_is_kept_is_asked_for_again_today():
+    """A job that waits for the last unit looks again when the queue is empty; only one for a used-up day rests."""
+    cold = {"created_at": NOON - 1, "cap_day": "2026-03-10"}
+    kept = phone_load(facts(**cold, cap_used=10), RULES, waiting=9, parked=0, ahead=200, now_ms=NOON)
+    assert (kept.room, kept.room_in_ms) == (0, LOOK_AGAIN_MS[1])
+    used_up = phone_load(facts(**cold, cap_used=20), RULES, waiting=0, parked=0, ahead=200, now_ms=NOON)
+    assert used_up.room_in_ms == AT_REST_MS
 
 
 loads = st.builds(

@@ -4,8 +4,10 @@ from random import Random
 
 from litestar import get
 
+from paceline.apidoc import KEY
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.operators import Operator
+from paceline.dispatcher.reference import REFERENCE
 from paceline.dispatcher.routes_fleet import fleet_routes
 from paceline.dispatcher.routes_numbers import number_routes
 from paceline.dispatcher.schemas import Health
@@ -33,6 +35,7 @@ def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock:
     return service(
         name="dispatcher",
         description="Routes jobs over the numbers and keeps each number's pace. Times are Unix milliseconds.",
+        reference=REFERENCE,
         routes=[
             _health(engine, store),
             _queue_status(store, keys),
@@ -63,7 +66,7 @@ def _queue_status(store: Store, keys: Keys) -> Handler:
         summary="How long the queues are",
         tags=["Queues"],
         guards=[keys.requires("read")],
-        security=[{"apiKey": []}],
+        security=KEY,
     )
     async def queue_status() -> dict[str, int]:
         """Lengths; `parked` over all numbers. `total` is the sum of the others."""

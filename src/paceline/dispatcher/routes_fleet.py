@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from litestar import get, post
 from litestar.params import QueryParameter
 
+from paceline.apidoc import KEY
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.schemas import EventPage, FleetAnswer, GuardAnswer, Paused, Running, ToggleRequest
 from paceline.edge import Keys, holder
@@ -13,12 +14,11 @@ from paceline.kits.web import AnyRequest, Handler, read_body
 from paceline.store.operators import INCIDENTS_KEPT, JOB_EVENTS_KEPT
 from paceline.store.store import Store
 
-_KEY = [{"apiKey": list[str]()}]
 _CURSOR = "nextCursor of the page before: so many of the newest are skipped"
 IncidentOffset = Annotated[int, QueryParameter(ge=0, le=INCIDENTS_KEPT, description=_CURSOR)]
-IncidentLimit = Annotated[int, QueryParameter(ge=1, le=INCIDENTS_KEPT)]
+IncidentLimit = Annotated[int, QueryParameter(ge=1, le=INCIDENTS_KEPT, description="incidents in a page")]
 EventOffset = Annotated[int, QueryParameter(ge=0, le=JOB_EVENTS_KEPT, description=_CURSOR)]
-EventLimit = Annotated[int, QueryParameter(ge=1, le=1_000)]
+EventLimit = Annotated[int, QueryParameter(ge=1, le=1_000, description="events in a page")]
 Kind = Annotated[str, QueryParameter(max_length=64, description="only incidents of this kind")]
 JobId = Annotated[str, QueryParameter(name="jobId", max_length=64, description="only events of this job")]
 
@@ -29,7 +29,7 @@ def fleet_routes(store: Store, guard: SmartGuard, keys: Keys, clock: Clock) -> l
 
 def _running(store: Store, keys: Keys, clock: Clock) -> list[Handler]:
     deciding: dict[str, Any] = {
-        "status_code": 200, "tags": ["Fleet"], "guards": [keys.requires("admin")], "security": _KEY,
+        "status_code": 200, "tags": ["Fleet"], "guards": [keys.requires("admin")], "security": KEY,
     }  # fmt: skip
 
     async def set_stopped(stopped: bool, request: AnyRequest) -> Running:
@@ -47,8 +47,9 @@ def _running(store: Store, keys: Keys, clock: Clock) -> list[Handler]:
             await store.operators.look_at_all(now_ms=now_ms)
         return Paused(paused=state.paused, reason=state.reason, since=state.since)
 
-    @get("/fleet", summary="Is the fleet running?", tags=["Fleet"], guards=[keys.requires("read")], security=_KEY)
+    @get("/fleet", summary="Is the fleet running?", tags=["Fleet"], guards=[keys.requires("read")], security=KEY)
     async def fleet() -> FleetAnswer:
+        """Whether the dispatchers work and sending is allowed; if it is paused, by whom and since when."""
         state = await store.operators.fleet()
         return FleetAnswer(
             running=not state.stopped, paused=state.paused, paused_reason=state.reason, paused_at=state.since
@@ -78,7 +79,7 @@ def _running(store: Store, keys: Keys, clock: Clock) -> list[Handler]:
 
 
 def _smartguard(store: Store, guard: SmartGuard, keys: Keys, clock: Clock) -> list[Handler]:
-    common: dict[str, Any] = {"tags": ["SmartGuard"], "security": _KEY}
+    common: dict[str, Any] = {"tags": ["SmartGuard"], "security": KEY}
 
     async def status() -> GuardAnswer:
         known = await store.operators.guard_status(setting=guard.enabled)
@@ -91,6 +92,7 @@ def _smartguard(store: Store, guard: SmartGuard, keys: Keys, clock: Clock) -> li
 
     @get("/smartguard/status", summary="Is SmartGuard watching?", guards=[keys.requires("read")], **common)
     async def guard_status() -> GuardAnswer:
+        """Whether it slows numbers down by itself, when it last looked and when it last did something."""
         return await status()
 
     @post(
@@ -113,7 +115,7 @@ def _smartguard(store: Store, guard: SmartGuard, keys: Keys, clock: Clock) -> li
 
 
 def _history(store: Store, keys: Keys) -> list[Handler]:
-    reading: dict[str, Any] = {"tags": ["History"], "guards": [keys.requires("read")], "security": _KEY}
+    reading: dict[str, Any] = {"tags": ["History"], "guards": [keys.requires("read")], "security": KEY}
 
     @get("/incidents", summary="What an operator should know", **reading)
     async def incidents(cursor: IncidentOffset = 0, limit: IncidentLimit = 50, kind: Kind = "") -> EventPage:

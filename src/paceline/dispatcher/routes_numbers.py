@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from litestar import get, post
 from litestar.params import FromPath, QueryParameter
 
+from paceline.apidoc import KEY
 from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.schemas import (
     CooldownCleared,
@@ -25,10 +26,9 @@ from paceline.kits.clock import Clock
 from paceline.kits.web import AnyRequest, Handler, Problem, T, read_body
 from paceline.policy.pacing import ALLOWED_RPM
 
-_KEY = [{"apiKey": list[str]()}]
 Offset = Annotated[int, QueryParameter(ge=0, le=10_000_000, description="nextCursor of the page before")]
 Cursor = Annotated[str, QueryParameter(max_length=64, description="nextCursor of the page before")]
-Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
+Limit = Annotated[int, QueryParameter(ge=1, le=1_000, description="items in a page")]
 
 
 def number_routes(watching: Watching, operator: Operator, keys: Keys, clock: Clock) -> list[Handler]:
@@ -36,7 +36,7 @@ def number_routes(watching: Watching, operator: Operator, keys: Keys, clock: Clo
 
 
 def _looking(watching: Watching, keys: Keys, clock: Clock) -> list[Handler]:
-    reading: dict[str, Any] = {"tags": ["Numbers"], "guards": [keys.requires("read")], "security": _KEY}
+    reading: dict[str, Any] = {"tags": ["Numbers"], "guards": [keys.requires("read")], "security": KEY}
 
     @get("/pacers", summary="Every number's pace, queue and why it waits", **reading)
     async def list_pacers(cursor: Offset = 0, limit: Limit = 100) -> PacerPage:
@@ -58,7 +58,7 @@ def _looking(watching: Watching, keys: Keys, clock: Clock) -> list[Handler]:
 
 def _pacing(operator: Operator, keys: Keys, clock: Clock) -> list[Handler]:
     changing: dict[str, Any] = {
-        "status_code": 200, "tags": ["Numbers"], "guards": [keys.requires("admin")], "security": _KEY,
+        "status_code": 200, "tags": ["Numbers"], "guards": [keys.requires("admin")], "security": KEY,
     }  # fmt: skip
 
     @post("/pacers/{session_id:str}", summary="Set a number's pacing", opt={"body": PacerRequest}, **changing)
@@ -78,7 +78,7 @@ def _pacing(operator: Operator, keys: Keys, clock: Clock) -> list[Handler]:
 
 def _deciding(operator: Operator, keys: Keys, clock: Clock) -> list[Handler]:
     deciding: dict[str, Any] = {
-        "status_code": 200, "tags": ["Numbers"], "guards": [keys.requires("admin")], "security": _KEY,
+        "status_code": 200, "tags": ["Numbers"], "guards": [keys.requires("admin")], "security": KEY,
     }  # fmt: skip
 
     @post("/sessions/{session_id:str}/cooldown/clear", summary="End a cool-down early", **deciding)

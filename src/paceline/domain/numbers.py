@@ -6,7 +6,10 @@ WhatsApp's own ids have or lack. Full parsing by the library costs about 40 µs 
 in one request, so possibility is looked up in a table made from the library's own metadata.
 """
 
+from collections import Counter
+from collections.abc import Sequence, Set
 from functools import lru_cache
+from operator import itemgetter
 
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata, PhoneNumber
 from phonenumbers.timezone import UNKNOWN_TIMEZONE, time_zones_for_geographical_number
@@ -18,6 +21,9 @@ _NON_GEOGRAPHIC = "001"
 _MEXICO, _ARGENTINA, _BRAZIL = 52, 54, 55
 _MOBILE_DIGIT = {_MEXICO: (0, "1"), _ARGENTINA: (0, "9"), _BRAZIL: (2, "9")}
 """Where in the national number it stands, and which it is."""
+_COUNTRY_LENGTH = 3
+"""A country code has at most so many digits; it and the length say whether a number is possible."""
+_FIRST = itemgetter(slice(_COUNTRY_LENGTH))
 _LONG = 11
 """Digits of a national number that has it."""
 
@@ -34,6 +40,48 @@ def canonical(raw: str) -> str | None:
     if not digits.isascii() or not digits.isdigit():
         return None
     return digits if _split(digits) else None
+
+
+def plainly_canonical(raws: Sequence[str]) -> list[str]:
+    """`canonical` of a hundred thousand at once. Empty for one that it leaves open and that wants a look of its own."""
+    digits = _without_decoration(raws)
+    lengths = set(map(len, digits))
+    if len(lengths) == 1:
+        kinds = {(first, min(lengths)) for first in beginnings(digits, _COUNTRY_LENGTH, lengths)}
+    else:
+        kinds = set(zip(map(_FIRST, digits), map(len, digits), strict=True))
+    impossible = {kind for kind in kinds if not _split(kind[0].ljust(kind[1], "0"))}
+    if not impossible:
+        return digits
+    return ["" if (to[:_COUNTRY_LENGTH], len(to)) in impossible else to for to in digits]
+
+
+def beginnings(numbers: Sequence[str], length: int, widths: Set[int] = frozenset()) -> Counter[str]:
+    """How many begin with which digits. Most lists are of one country, which is told without a look at each. `widths`
+    are the lengths of the numbers, for who knows them."""
+    widths = widths or set(map(len, numbers))
+    if len(widths) == 1 and min(widths) >= length:
+        together, width, start = "".join(numbers), *widths, numbers[0][:length]
+        columns = [together[place::width] for place in range(length)]
+        if all(column.count(digit) == len(numbers) for column, digit in zip(columns, start, strict=True)):
+            return Counter({start: len(numbers)})
+    return Counter(map(itemgetter(slice(length)), numbers))
+
+
+def _without_decoration(raws: Sequence[str]) -> list[str]:
+    if _are_digits("".join(raws)):
+        return list(raws)
+    if max(map(len, raws)) > _MAX_RAW_LENGTH:
+        raws = [raw if len(raw) <= _MAX_RAW_LENGTH else "" for raw in raws]
+    lines = ("\n" + "\n".join(raws).translate(_DECORATION)).replace("\n+", "\n")
+    found = lines.split("\n")[1:]
+    if len(found) != len(raws):
+        return ["" for _ in raws]  # A line break inside of one.
+    return found if _are_digits("".join(found)) else [to if _are_digits(to) else "" for to in found]
+
+
+def _are_digits(text: str) -> bool:
+    return text.isascii() and text.encode().isdigit()  # Of bytes it is three times as fast.
 
 
 def person(raw: str) -> str | None:

@@ -15,6 +15,11 @@ def variables(text: str) -> frozenset[str]:
     return frozenset(_VARIABLE.findall(text))
 
 
+def occurrences(text: str) -> int:
+    """How many placeholders there are; one name may stand in several."""
+    return len(_VARIABLE.findall(text))
+
+
 def render(text: str, values: Mapping[str, str]) -> str:
     """Every placeholder replaced. Values are not scanned again, so a value cannot smuggle in a placeholder."""
     return _VARIABLE.sub(lambda match: values[match.group(1)], text)

@@ -43,6 +43,7 @@ def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) 
         if is_open and run["state"] != JobState.PAUSED
         else None,
         mode=job.mode,
+        media_ref=job.media.ref if job.media else None,
         priority=job.priority,
         phone=job.phone,
         session_id=job.session_id,

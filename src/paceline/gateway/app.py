@@ -9,6 +9,7 @@ from paceline.gateway.intake import Intake
 from paceline.gateway.media import MediaDesk
 from paceline.gateway.once import Once
 from paceline.gateway.outlets import Outlets
+from paceline.gateway.reference import REFERENCE
 from paceline.gateway.routes_dead_letters import dead_letter_routes
 from paceline.gateway.routes_events import event_routes
 from paceline.gateway.routes_jobs import job_routes
@@ -35,10 +36,10 @@ def create_app(
     return service(
         name="gateway",
         description="Takes jobs and messages, and tells how they are doing. Times are Unix milliseconds.",
+        reference=REFERENCE,
         routes=[
             *sending_routes(store, intake, keys, clock),
             *media_routes(media, keys, clock),
-            *older_routes(Once(store, intake, clock), intake, media, keys),
             *plan_routes(store, intake, keys, clock),
             *job_routes(store, intake, keys, clock),
             *list_routes(store, keys, clock),
@@ -49,6 +50,7 @@ def create_app(
             *key_routes(ApiKeys(store, new_id=intake.new_job_id), keys, clock),
             *webhook_routes(outlets.desk, keys, clock),
             *event_routes(outlets.live, keys),
+            *older_routes(Once(store, intake, clock), intake, media, keys),
             _health(store),
         ],
     )

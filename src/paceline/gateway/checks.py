@@ -17,6 +17,8 @@ from paceline.policy.facts import Sender
 
 METADATA_LIMIT = 8_192
 """Bytes as JSON. It comes back in every event, so it must stay small."""
+METADATA_WRITTEN = 8 * METADATA_LIMIT
+"""Bytes as a caller wrote it, with room for spaces and escapes."""
 METADATA_DEPTH = 16
 LATEST_SEND_MS = 366 * 86_400_000
 """A year ahead; what is further away is a mistake in the unit more often than a plan."""
@@ -67,14 +69,19 @@ def plain_text(text: str, field: str) -> None:
     _length(len(text), field)
 
 
+def written_metadata(json: bytes) -> None:
+    """Before it is decoded."""
+    if len(json) > METADATA_WRITTEN:
+        raise _metadata_too_large()
+
+
 def metadata(value: dict[str, Any]) -> None:
     try:
         size = len(_encode(value))
     except RecursionError as error:
         raise BadRequest("INVALID_METADATA", "this cannot be kept as JSON", field="metadata") from error
     if size > METADATA_LIMIT or _depth(value) > METADATA_DEPTH:
-        message = f"at most {METADATA_LIMIT:,} bytes as JSON, nested {METADATA_DEPTH} deep"
-        raise BadRequest("METADATA_TOO_LARGE", message, field="metadata", details={"limit": METADATA_LIMIT})
+        raise _metadata_too_large()
 
 
 def send_at(value: int | str | None, now_ms: int) -> int | None:
@@ -116,6 +123,11 @@ def budget(who: Sender, now_ms: int) -> None:
 def is_session_id(text: str) -> bool:
     """Whether it can be one at all. An id with a colon would name another key of ours."""
     return _SESSION_ID.fullmatch(text) is not None
+
+
+def _metadata_too_large() -> BadRequest:
+    message = f"at most {METADATA_LIMIT:,} bytes as JSON, nested {METADATA_DEPTH} deep"
+    return BadRequest("METADATA_TOO_LARGE", message, field="metadata", details={"limit": METADATA_LIMIT})
 
 
 def _length(characters: int, field: str) -> None:

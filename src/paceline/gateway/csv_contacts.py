@@ -20,6 +20,9 @@ from paceline.kits.web import decode
 
 STRETCH = 1_000
 """Rows between two breaths, empty ones too: 32 MB may be lines and nothing else."""
+ROW_LIMIT = 2**20
+"""Characters of one row, however many lines it has: 64 variables of the longest kind in quotes have room. A row becomes
+a list before it can be judged, and 32 MB of commas would be a list of 32 million."""
 VARIABLES = 64
 SHORT = 256
 """Both as in a JSON body."""
@@ -65,6 +68,7 @@ class Sheet:
         self._body = body
         self._text = io.TextIOWrapper(io.BytesIO(body), encoding="utf-8-sig", newline="")
         self._line = 1
+        self._row_length = 0
         self.contacts: list[str | ContactIn] = []
 
     def stretches(self) -> Iterator[None]:
@@ -81,6 +85,7 @@ class Sheet:
         delimiter, names = self._header()
         columns = _Columns(names)
         for count, row in enumerate(csv.reader(self._lines(), delimiter=delimiter, strict=True), start=1):
+            self._row_length = 0
             if count % STRETCH == 0:
                 yield
             if not row:
@@ -96,21 +101,33 @@ class Sheet:
 
     def _lines(self) -> Iterator[str]:
         """Below the header. A row in quotes may have several."""
-        for line in self._text:
+        while line := self._text.readline(ROW_LIMIT + 1):
             self._line += 1
+            self._row_length += len(line)
+            if self._row_length > ROW_LIMIT:
+                raise self._too_long()
             yield line
 
     def _header(self) -> tuple[str, list[str]]:
         """The first line tells the delimiter: it is the one that makes a column `to` of it."""
-        line = self._text.readline()
+        if b"\0" in self._body:
+            line_number = self._body.count(b"\n", 0, self._body.index(b"\0")) + 1
+            raise _unreadable("a NUL character; send the file as UTF-8", field="contacts", line=line_number)
+        line = self._text.readline(ROW_LIMIT + 1)
         if not line:
             raise _unreadable("the file is empty", field="contacts", line=1)
+        if len(line) > ROW_LIMIT:
+            raise self._too_long()
         for delimiter in _DELIMITERS:
             names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
             if "to" in names:
                 return delimiter, names
         message = "the first row must name the columns, and one of them must be `to`"
         raise _unreadable(message, field="to", line=1)
+
+    def _too_long(self) -> BadRequest:
+        message = f"a row has at most {ROW_LIMIT:,} characters"
+        return _unreadable(message, field=f"contacts[{len(self.contacts)}]", line=self._line)
 
     def _not_utf8(self) -> BadRequest:
         # Decoding runs ahead of the rows by some kilobytes; where exactly it went wrong is looked up only now.

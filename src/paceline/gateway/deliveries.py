@@ -20,6 +20,7 @@ from paceline import __version__
 from paceline.domain.events import Event
 from paceline.gateway.telling import Telling
 from paceline.kits.clock import Clock
+from paceline.kits.failpoint import failpoint
 from paceline.kits.safe_http import Posted, SafeHttpError
 from paceline.policy.webhooks import after_try
 from paceline.store.store import Store
@@ -78,6 +79,7 @@ class Feeder:
             behind=found.behind,
             now_ms=now_ms,
         )
+        failpoint("webhook-fed")
         self.added += fed.added
         return found.more
 
@@ -98,7 +100,9 @@ class Poster:
         on_taken()
         record = msgspec.json.decode(taken.record, type=WebhookRecord)
         delivery = msgspec.json.decode(taken.delivery, type=Delivery)
+        failpoint("delivery-taken")
         status, error, wait_s = await self._post(record, delivery)
+        failpoint("posted-not-recorded")
         ended_ms = self._clock.now_ms()
         verdict = after_try(
             tries=delivery.tries + 1,

@@ -1,7 +1,7 @@
 """Intake: what a caller asked for becomes a job, in one commit, or is refused with nothing stored.
 
-Awaits only the store and `breathe`, so the World drives it by hand. Neighbours: `sifting` judges contacts, `picture`
-knows the fleet, `idempotency` wraps a call that may be repeated.
+Awaits only the store and `breathe`, so the World drives it by hand. Neighbours: `stretches` takes the contacts,
+`choosing` finds the number, `picture` knows the fleet, `idempotency` wraps a call that may be repeated.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,8 +12,9 @@ from paceline.domain.ids import new_ulid
 from paceline.domain.jobs import Contact, Job, Strategy
 from paceline.domain.media import Media, Mode
 from paceline.domain.text import variables
-from paceline.gateway import checks, receipts
-from paceline.gateway.picture import Picture, Watcher
+from paceline.gateway import checks, receipts, stretches
+from paceline.gateway.choosing import Choosing
+from paceline.gateway.picture import Watcher
 from paceline.gateway.schemas import (
     BatchAccepted,
     BatchRequest,
@@ -22,15 +23,12 @@ from paceline.gateway.schemas import (
     SendAccepted,
     SendRequest,
 )
-from paceline.gateway.sifting import Sift
 from paceline.kits.failpoint import failpoint
 from paceline.kits.rng import Rng
 from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
 from paceline.policy.forecast import ROUTE_AHEAD
-from paceline.policy.routing import RESTRICTED_ASKED, NotNow, Sticky, To
 from paceline.store.jobs import QUEUE_FULL_RETRY_S, Idem
-from paceline.store.scripts import CHUNK
 from paceline.store.store import Store
 
 SINGLE_VALIDITY_S = 86_400
@@ -69,9 +67,16 @@ class Intake:
         self._media = media
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
-        self._chosen = 0
-        """Single sends that a number was chosen for; round_robin goes on from here."""
         self.watcher = Watcher(store, rules, strategy, route_ahead)
+        self._numbers = Choosing(store)
+
+    async def owner_of(self, session_id: str) -> str:
+        """The number of a session."""
+        return await self._numbers.owner_of(session_id)
+
+    async def phone_of(self, session_id: str | None, phone: str | None) -> str | None:
+        """The number a request names, directly or by a session."""
+        return await self._numbers.named(session_id, phone)
 
     async def breathe(self) -> None:
         """For whoever prepares a large request before it comes here."""
@@ -96,8 +101,8 @@ class Intake:
             return receipts.repeated_job(stored)
         checks.job(request)
         send_at = checks.send_at(request.send_at, now_ms)
-        phone = await self._phone(request.session_id, request.phone)
-        sift = await self._sift(request)
+        phone = await self._numbers.named(request.session_id, request.phone)
+        sift = await stretches.sifted(request, self._store.guards, self._breathe)
         sift.refuse(strict=request.strict)
         # Last, since it may take a while: a file is not fetched for a job that is refused.
         media = await (file(now_ms) if file else self._file_of(request, now_ms))
@@ -156,7 +161,7 @@ class Intake:
             accepted_at=now_ms,
             accepted_by=by,
             priority=request.priority,
-            phone=await self._phone(request.session_id, request.phone),
+            phone=await self._numbers.named(request.session_id, request.phone),
             session_id=request.session_id,
             send_at=checks.send_at(request.send_at, now_ms),
             validity_seconds=SINGLE_VALIDITY_S,
@@ -173,9 +178,9 @@ class Intake:
         stored = await self._store.jobs.get(job_id)
         if stored is not None:
             return receipts.repeated_batch(stored)
-        contacts = await self._batch_contacts(request)
-        phone = await self._phone(request.session_id, request.phone)
-        kept = await self._not_suppressed(contacts)
+        contacts = await stretches.batch(request, self._breathe)
+        phone = await self._numbers.named(request.session_id, request.phone)
+        kept = await stretches.not_suppressed(contacts, self._store.guards, self._breathe)
         suppressed = len(contacts) - len(kept)
         if not kept:
             message = "none of these people may be written to"
@@ -196,29 +201,10 @@ class Intake:
         code = await self._commit(job, kept, receipts.idem(by, idem_key, answer), now_ms)
         return receipts.repeated_batch(job) if code == "EXISTS" else answer
 
-    async def _batch_contacts(self, request: BatchRequest) -> list[Contact]:
-        contacts = []
-        for index, message in enumerate(request.messages):
-            to = checks.number(message.to, f"messages[{index}].to")
-            checks.plain_text(message.text, f"messages[{index}].text")
-            contacts.append(Contact(to, {"text": message.text}))
-            if index % CHUNK == CHUNK - 1:
-                await self._breathe()
-        return contacts
-
-    async def _not_suppressed(self, contacts: list[Contact]) -> list[Contact]:
-        kept: list[Contact] = []
-        for start in range(0, len(contacts), CHUNK):
-            batch = contacts[start : start + CHUNK]
-            suppressed = await self._store.guards.suppressed([contact.to for contact in batch])
-            kept += [contact for contact in batch if contact.to not in suppressed]
-            await self._breathe()
-        return kept
-
     async def _accept_send(
         self, job: Job, contact: Contact, by: str, idem_key: str | None, now_ms: int
     ) -> SendAccepted:
-        phone, picture = await self._choose(job, contact.to, now_ms)
+        phone, picture = await self._numbers.single(job, contact.to, self.watcher, now_ms=now_ms)
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
             estimate = picture.job(job, 1, now_ms=now_ms, expires_ms=None)
@@ -236,42 +222,10 @@ class Intake:
         failpoint("accepted-not-answered")
         return receipts.send_receipt(job.job_id, accepted.position, when)
 
-    async def _choose(self, job: Job, to: str, now_ms: int) -> tuple[str | None, Picture]:
-        """The number a single send goes to, or None while there is none that could take it."""
-        picture = await self.watcher.look(now_ms)
-        if job.phone is not None:
-            if job.phone not in picture.phones:
-                picture = await self.watcher.look(now_ms, fresh=True)
-            if job.send_at is None:
-                checks.budget(picture.sender(job.phone, now_ms=now_ms), now_ms)
-            return job.phone, picture
-        sticky = (await self._store.jobs.stickies([to]))[0]
-        self._chosen += 1
-        decision = await self._route(picture, job, to, sticky, now_ms)
-        if not isinstance(decision, To):
-            # A number may have come a moment ago.
-            picture = await self.watcher.look(now_ms, fresh=True)
-            decision = await self._route(picture, job, to, sticky, now_ms)
-        if isinstance(decision, To) and decision.phone in picture.phones:
-            return decision.phone, picture
-        return None, picture
-
-    async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
-        fleet = picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms)
-        (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])
-        return fleet.route(sticky, known=known, now_ms=now_ms)
-
-    async def _sift(self, request: JobRequest) -> Sift:
-        sift = Sift(request.text)
-        for start in range(0, len(request.contacts), CHUNK):
-            good = sift.take(request.contacts[start : start + CHUNK])
-            sift.accept(good, await self._store.guards.suppressed([contact.to for contact in good]) if good else set())
-            await self._breathe()
-        return sift
-
     async def _commit(self, job: Job, contacts: list[Contact], idem: Idem | None, now_ms: int) -> str:
         for _ in range(STAGINGS):
             chunks = await self._store.jobs.stage(job.job_id, contacts)
+            failpoint("staged-not-accepted")
             code = await self._store.jobs.accept(job, chunks, now_ms=now_ms, idem=idem)
             if code == "NO_MEDIA":
                 raise NotFound("UNKNOWN_MEDIA", "the file was removed meanwhile; upload it again", field="mediaRef")
@@ -288,25 +242,3 @@ class Intake:
         if request.media_url is not None:
             return await self._media.from_url(request.media_url, request.mode, now_ms=now_ms)
         return await self._media.by_ref(request.media_ref or "", request.mode)
-
-    async def owner_of(self, session_id: str) -> str:
-        """The number of a session."""
-        owner = await self._store.sessions.phone_of(session_id) if checks.is_session_id(session_id) else None
-        if owner is None:
-            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
-        return owner
-
-    async def phone_of(self, session_id: str | None, phone: str | None) -> str | None:
-        return await self._phone(session_id, phone)
-
-    async def _phone(self, session_id: str | None, phone: str | None) -> str | None:
-        """The number a request names, directly or by a session."""
-        digits = None if phone is None else checks.number(phone, "phone")
-        if session_id is not None:
-            owner = await self.owner_of(session_id)
-            if digits is not None and digits != owner:
-                raise BadRequest("PHONE_MISMATCH", "this session belongs to another number", field="phone")
-            return owner
-        if digits is not None and not await self._store.sessions.is_registered(digits):
-            raise NotFound("UNKNOWN_PHONE", "there is no session of this number", field="phone")
-        return digits

@@ -93,12 +93,13 @@ class Listing:
         return items
 
 
-def job_filter(*, state: str, tag: str, by: str, since: str, until: str) -> JobFilter:
+def job_filter(*, state: str, tag: str, by: str, single: bool | None, since: str, until: str) -> JobFilter:
     """What a caller asked for; what was left out is empty."""
     return JobFilter(
         states=_names(state, JobState.__members__),
         tag=tag or None,
         by=by or None,
+        single=single,
         from_ms=_moment(since, "from"),
         until_ms=_moment(until, "until"),
     )

@@ -106,7 +106,9 @@ class Live:
 
     async def pump(self, place: str, reader: Reader, send: Send) -> None:
         ends_ms = monotonic_ms() + self._life_ms
-        await self._put(send, b"retry: 2000\n\n")
+        # With its place from the start: a reader that is cut before the first event goes on here and misses none.
+        await self._put(send, b"retry: 2000\nid: %b\n\n" % place.encode())
+        said_ms = monotonic_ms()
         told_gap = False
         while monotonic_ms() < ends_ms and await reader.may_read():
             rung = self._tide.next()
@@ -121,9 +123,15 @@ class Live:
                     for event, body in zip(found.events, told, strict=True)
                 ]
                 await self._put(send, b"".join(lines))
+                said_ms = monotonic_ms()
             place = found.place
-            if not found.more and not await _within(self._heartbeat_ms, rung):
-                await self._put(send, b": still here\n\n")
+            if not found.more:
+                await _within(max(0, said_ms + self._heartbeat_ms - monotonic_ms()), rung)
+            # Also while much happens that this reader does not want. With its place, or it would come back to where
+            # the last event it wanted was, which may be kept no more.
+            if monotonic_ms() - said_ms >= self._heartbeat_ms:
+                await self._put(send, b": still here\nid: %b\n\n" % place.encode())
+                said_ms = monotonic_ms()
 
     async def _put(self, send: Send, chunk: bytes) -> None:
         """Waits while the reader's end is full, but not for ever: then it is cut (TimeoutError)."""
@@ -177,8 +185,7 @@ class _Streaming(ASGIResponse):
             group.cancel_scope.cancel()
 
 
-async def _within(ms: int, event: asyncio.Event) -> bool:
+async def _within(ms: int, event: asyncio.Event) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(ms / 1000):
             await event.wait()
-    return event.is_set()

@@ -16,7 +16,7 @@ from paceline.kits.media_store import MediaFiles
 from paceline.kits.safe_http import SafeHttp
 from paceline.kits.stepping import keep_stepping
 from paceline.kits.tasks import Supervisor
-from paceline.kits.web import Service
+from paceline.kits.web import MEGABYTE, Service
 
 DEFAULT_PORT = 4000
 
@@ -30,7 +30,11 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     media = MediaDesk(
         parts.store,
         MediaFiles(parts.settings.data / "media"),
-        limits=MediaLimits(parts.settings.media_max_bytes, parts.settings.media_kept_days),
+        limits=MediaLimits(
+            parts.settings.media_max_bytes,
+            parts.settings.media_kept_days,
+            parts.settings.media_max_total_mb * MEGABYTE,
+        ),
         in_thread=asyncio.to_thread,
     )
     intake = Intake(

@@ -27,6 +27,7 @@ from paceline.domain.media import (
     shown_name,
     types_said,
 )
+from paceline.gateway.media_room import MediaRoom
 from paceline.kits.failpoint import failpoint
 from paceline.kits.media_store import Draft, MediaFiles
 from paceline.kits.safe_http import SafeHttp, SafeHttpError
@@ -50,6 +51,7 @@ InThread = Callable[..., Awaitable[Any]]
 class Limits(msgspec.Struct, frozen=True):
     max_bytes: int = 16 * 1_048_576
     kept_days: int = 30
+    max_total_bytes: int = 10_240 * 1_048_576
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -76,6 +78,7 @@ class MediaDesk:
         self._files = files
         self._http = http or SafeHttp()
         self._in_thread = in_thread
+        self._room = MediaRoom(files, self.limits.max_total_bytes, in_thread)
         self._fetching = 0
         self._folder = 0
 
@@ -97,7 +100,7 @@ class MediaDesk:
             draft = await self._in_thread(self._files.draft)
         try:
             await self._receive(draft, chunks, kind, field, mode)
-            return await self._keep(draft, kind, shown_name(name), now_ms)
+            return await self._keep(draft, kind, shown_name(name), field, now_ms)
         finally:
             draft.discard()
 
@@ -139,6 +142,7 @@ class MediaDesk:
                 if await self._in_thread(self._files.put_aside, ref):
                     await self._end(ref)
             await self._clear_up_after_crashes(now_ms - LEFT_BEHIND_MS)
+        self._room.look_again()
         return now_ms if dropped.more else now_ms + SWEEP_EVERY_MS
 
     async def _receive(self, draft: Draft, chunks: AsyncIterable[bytes], kind: Kind, field: str, mode: Mode) -> None:
@@ -157,10 +161,13 @@ class MediaDesk:
         if not looks_like(kind, head):
             raise _wrong_type("the file is not what its type says", field, mode)
 
-    async def _keep(self, draft: Draft, kind: Kind, name: str | None, now_ms: int) -> Stored:
+    async def _keep(self, draft: Draft, kind: Kind, name: str | None, field: str, now_ms: int) -> Stored:
         media = Media(new_ref(draft.sha256, kind), kind.type, draft.size, name)
         with _disk():
-            await self._in_thread(self._files.keep, draft, media.ref)
+            # One that is there already takes no more room.
+            is_there = await self._in_thread(self._files.has, media.ref, media.size)
+            async with self._room.for_file(0 if is_there else media.size, field=field, now_ms=now_ms):
+                await self._in_thread(self._files.keep, draft, media.ref)
         failpoint("media-kept-not-recorded")
         await self._store.media.save(media, now_ms=now_ms)
         with _disk():

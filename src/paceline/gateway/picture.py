@@ -1,4 +1,5 @@
-"""The gateway's picture of the fleet, at most a second old: for choosing a number at accept and for forecasts.
+"""The gateway's picture of the fleet, at most a second old (of a large one some more), for choosing a number at accept
+and for forecasts.
 
 No promise rests on it: what must hold is checked again by the scripts when a task is accepted, handed over, claimed.
 """
@@ -8,15 +9,18 @@ from collections.abc import Iterable
 import msgspec
 
 from paceline.domain.jobs import Job, Strategy
+from paceline.policy.crew import Crew, Seat, crew_of
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import ROUTE_AHEAD
-from paceline.policy.prospect import Ask, Seat, prospect
+from paceline.policy.prospect import Ask, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
 
 PICTURE_AGE_MS = 1_000
+PHONES_A_SECOND = 1_000
+"""A second of age for so many numbers: looking at 10,000 every second would keep Redis busy a third of the time."""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -38,6 +42,12 @@ class Picture:
         self.ahead = ahead
         self._unrouted = unrouted
         self._strategy: Strategy = strategy
+        self._crews: dict[tuple[str | None, int], tuple[int, Crew]] = {}
+
+    @property
+    def lasts_ms(self) -> int:
+        """How long it is good enough. A large fleet takes longer to look at, and changes as a whole more slowly."""
+        return PICTURE_AGE_MS * max(1, len(self.phones) // PHONES_A_SECOND)
 
     def fleet(self, *, priority: int, turn: int, now_ms: int) -> Fleet:
         """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin."""
@@ -50,7 +60,8 @@ class Picture:
     def job(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Estimate:
         """When a job with `rest` tasks still to route will be done; what of it comes too late."""
         ask = self.ask(job, rest, now_ms=now_ms, expires_ms=expires_ms)
-        found = prospect(ask, self.seats(job.phone, job.priority), self.rules, ahead=self.ahead)
+        crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
+        found = prospect(ask, crew, self.rules, ahead=self.ahead)
         return Estimate(found.finish_ms, found.will_expire)
 
     def ask(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Ask:
@@ -67,11 +78,20 @@ class Picture:
             others=tuple(others),
         )
 
-    def seats(self, phone: str | None, priority: int) -> list[Seat]:
-        return [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in self._serving(phone)]
+    def crew(self, phone: str | None, priority: int, *, start_ms: int) -> Crew:
+        """The numbers a job may use, counted: kept for the next who asks, since in a large fleet that is most of the
+        work."""
+        kept = self._crews.get((phone, priority))
+        if kept is None or not 0 <= start_ms - kept[0] <= self.lasts_ms:
+            seats = [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in self._serving(phone)]
+            kept = (start_ms, crew_of(seats, self.rules, now_ms=start_ms))
+            if phone is None:
+                self._crews[(phone, priority)] = kept
+        return kept[1]
 
     def single(self, phone: str, *, priority: int, start_ms: int) -> int | None:
-        return prospect(Ask(size=1, start_ms=start_ms), self.seats(phone, priority), self.rules).finish_ms
+        crew = self.crew(phone, priority, start_ms=start_ms)
+        return prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
 
     def _serving(self, phone: str | None) -> list[FleetPhone]:
         return list(self.phones.values()) if phone is None else [self.phones[phone]] if phone in self.phones else []
@@ -88,7 +108,7 @@ class Picture:
 
 
 class Watcher:
-    """Looks at the fleet, and not again before the picture is a second old."""
+    """Looks at the fleet, and not again while the picture is good enough."""
 
     def __init__(self, store: Store, rules: Rules, strategy: Strategy = "sticky", ahead: int = ROUTE_AHEAD) -> None:
         self._store = store
@@ -99,7 +119,7 @@ class Watcher:
         self._looked_at_ms = -PICTURE_AGE_MS
 
     async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
-        if fresh or now_ms - self._looked_at_ms >= PICTURE_AGE_MS:
+        if fresh or now_ms - self._looked_at_ms >= self._picture.lasts_ms:
             phones = await self._store.pacers.fleet()
             unrouted = await self._store.jobs.unrouted()
             self._picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)

@@ -1,35 +1,26 @@
 """The dry run of a job: the same checks, nothing stored, nothing sent; then what the forecast says, in words too.
 
-Most lists are bare digits. Those are judged by groups (their first digits and their length tell whether a number is
-possible), since sifting a hundred thousand contacts one by one takes far longer than the whole forecast; anything else
-goes through `sifting` like a real job.
+Neighbours: `glance` finds the contacts that are good for certain, `sifting` judges the others like a real job's,
+`policy.plan` and `policy.suggest` know the answer.
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from paceline.domain.jobs import Contact, Job
-from paceline.domain.numbers import canonical
-from paceline.domain.text import variables
 from paceline.gateway import checks
+from paceline.gateway.glance import glance
 from paceline.gateway.picture import Picture
 from paceline.gateway.schemas import JobRequest, Out, Rejected
 from paceline.gateway.sifting import Sift
 from paceline.policy import plan as planning
-from paceline.policy.audience import zones_of, zones_of_contacts
-from paceline.policy.prospect import Ask, Known, Seat
+from paceline.policy.audience import zones_of_people
+from paceline.policy.crew import Crew
+from paceline.policy.prospect import Ask
 from paceline.policy.suggest import Suggestion, suggestions
-from paceline.store import keys
 from paceline.store.scripts import CHUNK
 from paceline.store.store import Store
-
-SUPPRESSIONS_READ = 20_000
-"""A suppression list up to this length is read whole, which is cheaper than asking for each of 100,000 contacts."""
-_PAGE = 1_000
-_TOLD_BY = 3
-"""A country code has at most so many digits; it and the length say whether a number is possible."""
 
 
 class WillExpire(Out, frozen=True, kw_only=True):
@@ -102,62 +93,39 @@ class Planner:
 
     async def count(self, request: JobRequest) -> Counted:
         """As the intake would, and with the same refusals."""
-        return await self._bare(request) or await self._one_by_one(request)
-
-    async def _bare(self, request: JobRequest) -> Counted | None:
-        """None unless every contact is a possible number in bare digits, each person once."""
-        contacts = request.contacts
-        if variables(request.text) or not all(type(contact) is str for contact in contacts):
-            return None
-        numbers: list[str] = contacts  # type: ignore[assignment]
-        together = "".join(numbers)
-        people = set(numbers)
-        if not (together.isascii() and together.isdigit()) or not _are_possible(numbers):
-            return None
-        suppressed = await self._suppressed(people)
-        if len(suppressed) == len(people):
-            return None
-        kept = [to for to in people if to not in suppressed] if suppressed else people
+        look = glance(request.contacts, request.text)
         await self._breathe()
-        return Counted(len(kept), len(suppressed), len(numbers) - len(people), [], zones_of(kept))
-
-    async def _one_by_one(self, request: JobRequest) -> Counted:
         sift = Sift(request.text)
-        for start in range(0, len(request.contacts), CHUNK):
-            good = sift.take(request.contacts[start : start + CHUNK])
-            sift.accept(good, await self._store.guards.suppressed([contact.to for contact in good]) if good else set())
-            await self._breathe()
-        sift.refuse(strict=request.strict)
-        accepted: list[Contact] = sift.accepted
-        return Counted(len(accepted), sift.suppressed, sift.duplicates, sift.rejected, zones_of_contacts(accepted))
-
-    async def _suppressed(self, people: set[str]) -> set[str]:
-        lengths = await self._store.pacers.queue_status((("list", "ZCARD", keys.suppressions()),))
-        if not lengths["list"]:
-            return set()
-        if lengths["list"] > SUPPRESSIONS_READ or lengths["list"] > len(people):
-            return await self._store.guards.suppressed(list(people))
-        found: set[str] = set()
-        after: str | None = ""
-        while after is not None:
-            page, after = await self._store.guards.suppressions(after, _PAGE)
-            found.update(item.to for item in page if item.to in people)
-        return found
+        doubtful: list[Contact] = []
+        for count, index in enumerate(look.doubtful):
+            contact = sift.judge(index, request.contacts[index])
+            if contact is not None:
+                doubtful.append(contact)
+            if count % CHUNK == CHUNK - 1:
+                await self._breathe()
+        good = [*filter(None, look.digits), *(contact.to for contact in doubtful)] if look.doubtful else look.digits
+        people = dict.fromkeys(good)
+        suppressed = await self._store.guards.suppressed_among(people.keys())
+        sift.duplicates += len(good) - len(people)
+        sift.suppressed = len(suppressed)
+        for to in suppressed:
+            del people[to]
+        sift.refuse(strict=request.strict, accepted=len(people))
+        zones = _zones(list(people), look.timezones | {to.to: to.timezone for to in doubtful if to.timezone})
+        return Counted(len(people), sift.suppressed, sift.duplicates, sift.rejected, zones)
 
 
-def _are_possible(numbers: list[str]) -> bool:
-    """Whether all are: one of each beginning and length stands for the rest."""
-    if len(lengths := Counter(map(len, numbers))) == 1:
-        kinds = {to[:_TOLD_BY]: to for to in numbers}
-        return all(canonical(to) == to for to in kinds.values())
-    by_length: dict[tuple[str, int], str] = {(to[:_TOLD_BY], len(to)): to for to in numbers}
-    return bool(lengths) and all(canonical(to) == to for to in by_length.values())
+def _zones(people: list[str], timezones: dict[str, str]) -> dict[str, int]:
+    if not timezones:
+        return zones_of_people(people)
+    own = [timezones[to] for to in people if to in timezones]
+    return zones_of_people([to for to in people if to not in timezones], own)
 
 
 def forecast(job: Job, counted: Counted, picture: Picture) -> JobPlan:
     ask = picture.ask(job, job.total, now_ms=job.accepted_at, expires_ms=job.expires_at(job.total - 1))
-    seats = picture.seats(job.phone, job.priority)
-    found = planning.plan(ask, seats, picture.rules, ahead=picture.ahead)
+    crew = picture.crew(job.phone, job.priority, start_ms=ask.start_ms)
+    found = planning.plan(ask, crew, picture.rules, ahead=picture.ahead)
     return JobPlan(
         accepted=counted.accepted,
         suppressed=counted.suppressed,
@@ -171,20 +139,14 @@ def forecast(job: Job, counted: Counted, picture: Picture) -> JobPlan:
         will_expire=WillExpire(count=found.will_expire, why=found.bottleneck if found.will_expire else None),
         refused=[RefusedPeople(reason=reason, count=count) for reason, count in found.refused],
         bottleneck=found.bottleneck,
-        suggestions=_advice(ask, seats, found, picture, job.priority),
+        suggestions=_advice(ask, crew, found, picture, job.priority),
     )
 
 
-def _advice(ask: Ask, seats: list[Seat], found: planning.Plan, picture: Picture, priority: int) -> list[Suggestion]:
+def _advice(ask: Ask, crew: Crew, found: planning.Plan, picture: Picture, priority: int) -> list[Suggestion]:
     sendable = msgspec.structs.replace(ask, size=max(0, ask.size - sum(count for _, count in found.refused)))
-    everybody = picture.seats(None, priority)
+    everybody = picture.crew(None, priority, start_ms=ask.start_ms)
     given = suggestions(
-        sendable,
-        seats,
-        picture.rules,
-        everybody=everybody,
-        finish_ms=found.finishes_at,
-        ahead=picture.ahead,
-        known=Known(seats, found.kinds),
+        sendable, crew, picture.rules, everybody=everybody, finish_ms=found.finishes_at, ahead=picture.ahead
     )
     return list(given)

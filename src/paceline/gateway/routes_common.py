@@ -1,32 +1,49 @@
 """What the gateway's routes share: the guard's mark in the documentation, the shape of a page, a job's two bodies."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar.params import QueryParameter
 
+from paceline import apidoc
 from paceline.domain.errors import BadRequest
-from paceline.gateway import csv_contacts
+from paceline.gateway import checks, csv_contacts
 from paceline.gateway.schemas import JobRequest
-from paceline.kits.web import AnyRequest, read_body
+from paceline.kits.web import AnyRequest, decode, read_body
 
-KEY = [{"apiKey": list[str]()}]
-"""In the documentation: this route needs a key."""
+KEY = apidoc.KEY
 CSV_BODY = {"text_bodies": {"text/csv": csv_contacts.EXAMPLE}}
 """In the documentation: this route takes a job's contacts as CSV too."""
 
 Cursor = Annotated[str, QueryParameter(max_length=64, description="nextCursor of the page before")]
-Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
+Limit = Annotated[int, QueryParameter(ge=1, le=1_000, description="items in a page")]
 
 _UTF8 = ("utf-8", "utf8", "us-ascii")
+
+
+class _JobIn(JobRequest, frozen=True, kw_only=True):
+    """Metadata as it stands there: a megabyte of it would be forty as objects, before anybody could measure it."""
+
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+
+
+def _decoded(job: _JobIn) -> JobRequest:
+    written = bytes(job.metadata)
+    checks.written_metadata(written)
+    metadata = decode(written, dict[str, Any], inside="metadata")
+    return JobRequest(**{**msgspec.structs.asdict(job), "metadata": metadata})
 
 
 async def read_job(request: AnyRequest, breathe: Callable[[], Awaitable[None]]) -> JobRequest:
     """A job as JSON; or its contacts as CSV, with everything else in the query."""
     content_type, parameters = request.content_type
     if content_type != "text/csv":
-        return await read_body(request, JobRequest)
+        asked = _decoded(await read_body(request, _JobIn))
+        for name in request.query_params:
+            # It would be overlooked: `?strict=true` must not look as if it had been heard.
+            raise BadRequest("INVALID_REQUEST", "a JSON body says this itself; only CSV has it here", field=name)
+        return asked
     if parameters.get("charset", "utf-8").strip('"').lower() not in _UTF8:
         raise BadRequest("INVALID_CSV", "send the file as UTF-8", field="Content-Type")
     asked = csv_contacts.options(request.query_params.multi_items())

@@ -30,7 +30,7 @@ Class = Annotated[
     QueryParameter(name="class", description="of the error", schema_extra={"enum": list(get_args(ErrorClass))}),
 ]
 Phone = Annotated[str | None, QueryParameter(max_length=64, description="the number it was to go from")]
-JobId = Annotated[str | None, QueryParameter(name="jobId")]
+JobId = Annotated[str | None, QueryParameter(name="jobId", description="only those of this job")]
 From = Annotated[str | None, QueryParameter(name="from", description="given up at or after")]
 Until = Annotated[str | None, QueryParameter(max_length=64, description="given up before")]
 
@@ -69,7 +69,7 @@ def dead_letter_routes(store: Store, once: Once, keys: Keys) -> list[Handler]:
         tags=["Dead letters"],
         guards=[keys.requires("send")],
         security=KEY,
-        opt={"body": ReplayRequest},
+        opt={"body": ReplayRequest, "body_optional": True},
         responses={202: ResponseSpec(Replayed, media_type=MediaType.JSON, description="Accepted")},
     )
     async def replay_one(request: AnyRequest, letter_id: FromPath[str]) -> Response[bytes]:

@@ -25,6 +25,8 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         security=KEY,
     )
     async def job_status(job_id: FromPath[str]) -> JobStatus:
+        """What was asked for, how many of its messages are in which state, why it waits and when it should be done.
+        Kept for 90 days after its end."""
         now_ms = clock.now_ms()
         view = await store.jobs.view(job_id) if is_job_id(job_id) else None
         if view is None:
@@ -90,6 +92,7 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         security=KEY,
     )
     async def message_status(message_id: FromPath[str]) -> MessageStatus:
+        """Its state and what happened to it, each try with its error; while it waits, why and until when."""
         view = await store.jobs.message(message_id)
         if view is None:
             raise NotFound("UNKNOWN_MESSAGE", "there is no such message", field="messageId")

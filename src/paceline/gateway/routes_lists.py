@@ -18,10 +18,14 @@ _MOMENT = "Unix milliseconds, or ISO 8601 with an offset"
 States = Annotated[str, QueryParameter(name="state", max_length=256, description="one or several, with commas between")]
 Tag = Annotated[str, QueryParameter(max_length=256, description="jobs that have this tag")]
 By = Annotated[str, QueryParameter(name="acceptedBy", max_length=256, description="the id of the key that sent them")]
+Single = Annotated[
+    bool | None,
+    QueryParameter(description="true: only what came as one message; false: only what came as a list of contacts"),
+]
 From = Annotated[str, QueryParameter(name="from", max_length=64, description=f"accepted then or later: {_MOMENT}")]
 Until = Annotated[str, QueryParameter(max_length=64, description=f"accepted before: {_MOMENT}")]
 To = Annotated[str, QueryParameter(max_length=64, description="a number in any notation that sending takes")]
-PersonLimit = Annotated[int, QueryParameter(ge=1, le=200)]
+PersonLimit = Annotated[int, QueryParameter(ge=1, le=200, description="messages in a page")]
 
 
 def list_routes(store: Store, keys: Keys, clock: Clock) -> list[Handler]:
@@ -33,6 +37,7 @@ def list_routes(store: Store, keys: Keys, clock: Clock) -> list[Handler]:
         states: States = "",
         tag: Tag = "",
         accepted_by: By = "",
+        single: Single = None,
         since: From = "",
         until: Until = "",
         cursor: Cursor = "",
@@ -40,7 +45,7 @@ def list_routes(store: Store, keys: Keys, clock: Clock) -> list[Handler]:
     ) -> JobPage:
         """A page looks at 2,000 jobs at most: with a filter it may be short, or empty, and still have a
         `nextCursor`."""
-        wanted = job_filter(state=states, tag=tag, by=accepted_by, since=since, until=until)
+        wanted = job_filter(state=states, tag=tag, by=accepted_by, single=single, since=since, until=until)
         return await listing.jobs(wanted, cursor, limit)
 
     @get(

@@ -27,7 +27,10 @@ def media_routes(media: MediaDesk, keys: Keys, clock: Clock) -> list[Handler]:
         tags=["Sending"],
         guards=[keys.requires("send")],
         security=KEY,
-        opt={"content": form_content(["file"], file=BINARY) | {type_: {"schema": BINARY} for type_ in TYPES}},
+        opt={
+            "content": form_content(["file"], file=BINARY) | {type_: {"schema": BINARY} for type_ in TYPES},
+            "streams": True,
+        },
         responses={201: ResponseSpec(MediaStored, description="Stored; the same file always has the same `mediaRef`")},
         request_max_body_size=media.limits.max_bytes + FORM_OVERHEAD,
     )

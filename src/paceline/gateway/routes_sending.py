@@ -40,7 +40,7 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         """1 to 100,000 contacts. Bad ones are listed and skipped, or all refused with `strict`. Give an Idempotency-Key
         header to be able to repeat the request safely. The contacts may come as `text/csv` too: a header row with `to`,
         optionally `clientRef` and `timezone`, and a variable in every other column; the other fields are query
-        parameters then."""
+        parameters then, and only then."""
         asked = await read_job(request, intake.breathe)
 
         async def work(job_id: str, key: str | None, now_ms: int) -> JobAccepted:

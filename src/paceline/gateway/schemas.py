@@ -41,9 +41,13 @@ class Out(msgspec.Struct, frozen=True, rename="camel"):
 # Untracked by the collector: a hundred thousand of them come in one body, and none can be part of a cycle.
 class ContactIn(_In, frozen=True, kw_only=True, gc=False):
     to: str
+    """A phone number with its country code, in any usual notation."""
     vars: Annotated[dict[str, Annotated[str, Meta(max_length=TEXT_LIMIT)]], Meta(max_length=64)] = {}
+    """What the {{variables}} of the text are for this person."""
     client_ref: Short | None = None
+    """The caller's own name for this message; it comes back in answers and events."""
     timezone: Short | None = None
+    """Of the IANA list; left out, it follows from the number."""
 
 
 class BadRow(ContactIn, frozen=True, kw_only=True, gc=False):
@@ -55,41 +59,54 @@ class BadRow(ContactIn, frozen=True, kw_only=True, gc=False):
 
 class JobRequest(_In, frozen=True, kw_only=True):
     contacts: Annotated[list[str | ContactIn], Meta(min_length=1, max_length=MAX_CONTACTS)]
+    """Numbers, or objects with more about each."""
     text: Annotated[str, Meta(max_length=TEMPLATE_LIMIT, description=_LIMIT, examples=["Hello {{name}}"])] = ""
     """Of an image or a document the caption, which may be left out."""
     mode: Mode = "message"
+    """A text, or a file with one."""
     media_ref: Annotated[str, Meta(max_length=128, description="of an upload to /v1/media")] | None = None
     media_url: Annotated[str, Meta(max_length=2_048, description="fetched once, now")] | None = None
     session_id: Short | None = None
+    """All go from this session's number."""
     phone: Number | None = None
+    """All go from this number of ours."""
     tags: Annotated[list[Short], Meta(max_length=32)] = []
+    """For lists and filters."""
     strategy: Strategy | None = None
     """How each contact gets its number; left out, as the server is set."""
     priority: Priority = 1
     spread_minutes: Spread = 0
     send_at: Moment | None = None
+    """Unix milliseconds, or ISO 8601 with an offset; left out, now."""
     validity_seconds: Validity = 30 * 86_400
     on_unknown: OnUnknown = "resend"
+    """If nobody knows whether a message went out: the same one again, or hold it and fail in the end."""
     strict: bool = False
+    """Refuse all if one contact is bad."""
     metadata: dict[str, Any] = {}
+    """The caller's own; at most 8,192 bytes as JSON. It comes back in answers and events."""
 
 
 class SendRequest(_In, frozen=True, kw_only=True):
     to: Number
     message: Text
     session_id: Short | None = None
+    """It goes from this session's number."""
     phone: Number | None = None
     priority: Priority = 1
     send_at: Moment | None = None
+    """Unix milliseconds, or ISO 8601 with an offset; left out, now."""
 
 
 class OlderSendRequest(_In, frozen=True, kw_only=True):
     to: Number
     text: Text
     session_id: Short | None = None
+    """It goes from this session's number."""
     phone: Number | None = None
     priority: Priority = 1
     send_at: Moment | None = None
+    """Unix milliseconds, or ISO 8601 with an offset; left out, now."""
 
 
 class BatchMessage(_In, frozen=True, kw_only=True, gc=False):

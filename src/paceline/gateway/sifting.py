@@ -45,17 +45,22 @@ class Sift:
                 good.append(contact)
         return good
 
+    def judge(self, index: int, item: str | ContactIn) -> Contact | None:
+        """One alone, for whoever knows that the others are good."""
+        self._index = index
+        return self._check(item)
+
     def accept(self, good: list[Contact], suppressed: set[str]) -> None:
         kept = [contact for contact in good if contact.to not in suppressed] if suppressed else good
         self.suppressed += len(good) - len(kept)
         self.accepted += kept
 
-    def refuse(self, *, strict: bool) -> None:
+    def refuse(self, *, strict: bool, accepted: int | None = None) -> None:
         """Once all were taken: a job with nothing to send, or with anything bad in it if the caller is strict."""
         details = {"rejected": msgspec.to_builtins(self.rejected), "rejectedCount": self.rejected_count}
         if strict and self.rejected_count:
             raise Unprocessable("CONTACTS_REJECTED", "strict: some contacts are bad", field="contacts", details=details)
-        if not self.accepted:
+        if not (len(self.accepted) if accepted is None else accepted):
             counts = {**details, "suppressed": self.suppressed, "duplicates": self.duplicates}
             raise Unprocessable("NOTHING_ACCEPTED", "no contact could be accepted", field="contacts", details=counts)
 

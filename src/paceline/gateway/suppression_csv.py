@@ -20,6 +20,9 @@ ROWS = 100_000
 STRETCH = 1_000
 """Rows between two breaths; also what one script stores."""
 REASON_LIMIT = 256
+ROW_LIMIT = 65_536
+"""Characters of one row, many times what its columns may have. A row becomes a list before it can be judged, and 32 MB
+of commas would be a list of 32 million."""
 EXAMPLE = "to,reason\n+972541234567,asked by phone\n972541234568,\n"
 
 _COLUMNS = ("to", "at", "reason", "source")
@@ -41,6 +44,10 @@ class Sheet:
             self._text = body.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise _unreadable("the file is not UTF-8", body.count(b"\n", 0, error.start) + 1) from error
+        if b"\0" in body:
+            line = body.count(b"\n", 0, body.index(b"\0")) + 1
+            raise _unreadable("a NUL character; send the file as UTF-8", line)
+        self._row_length = 0
         self.rows: list[Row] = []
         self.rejected: list[RejectedRow] = []
 
@@ -49,11 +56,15 @@ class Sheet:
         reader, columns = self._header()
         line = reader.line_num + 1
         try:
-            for row in reader:
+            for count, row in enumerate(reader, start=1):
+                self._row_length = 0
                 if row:
                     self._take(line, row, columns)
-                    if (len(self.rows) + len(self.rejected)) % STRETCH == 0:
-                        yield
+                elif count > 2 * ROWS:
+                    raise _unreadable("too many empty lines", line)
+                # Empty ones too: 32 MB may be lines and nothing else.
+                if count % STRETCH == 0:
+                    yield
                 # A row in quotes may have several lines; it is named by its first.
                 line = reader.line_num + 1
         except csv.Error as error:
@@ -62,7 +73,8 @@ class Sheet:
     def _header(self) -> tuple[Any, list[str]]:
         """The first line tells the delimiter: it is the one that makes a column `to` of it."""
         for delimiter in _DELIMITERS:
-            reader = csv.reader(io.StringIO(self._text, newline=""), delimiter=delimiter, strict=True)
+            self._row_length = 0
+            reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
             try:
                 names = [name.strip() for name in next(reader, [])]
             except csv.Error as error:
@@ -75,6 +87,17 @@ class Sheet:
             if name not in _COLUMNS or names.count(name) > 1:
                 raise _unreadable("the columns are `to` and `reason`, each once", 1, field=name[:_SHOWN_LENGTH])
         return reader, names
+
+    def _lines(self) -> Iterator[str]:
+        """A row in quotes may have several."""
+        text = io.StringIO(self._text, newline="")
+        number = 0
+        while line := text.readline(ROW_LIMIT + 1):
+            number += 1
+            self._row_length += len(line)
+            if self._row_length > ROW_LIMIT:
+                raise _unreadable(f"a row has at most {ROW_LIMIT:,} characters", number)
+            yield line
 
     def _take(self, line: int, row: list[str], columns: list[str]) -> None:
         if len(self.rows) + len(self.rejected) == ROWS:

@@ -30,6 +30,8 @@ class JobStatus(Out, frozen=True, kw_only=True):
     waiting: Waiting | None
     estimated_completion: int | None
     mode: str
+    media_ref: str | None
+    """The file of an image or a document."""
     priority: int
     phone: str | None
     session_id: str | None

@@ -1,33 +1,25 @@
-"""`/docs`: a reference page drawn from the OpenAPI document. Nothing is loaded from outside; light and dark."""
+"""`/docs`: a reference page drawn from the OpenAPI document. Nothing is loaded from outside; light and dark.
 
-from collections.abc import Iterator, Mapping
+Neighbours: `openapi` makes the document, `docs_schema` says what a schema is in words, `docs_style` how it looks.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from paceline.kits.docs_schema import content_rows, kind_of
+from paceline.kits.docs_style import STYLE
+
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 
+Row = Sequence[str]
+"""Its cells, as HTML."""
+
 _METHODS = ("get", "post", "put", "patch", "delete")
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6675; --line: #dfe4ea; --page: #fbfcfd; --card: #fff;
-  --accent: #0b6e5f; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e3e8ee; --soft: #9aa6b4; --line: #2b333d; --page: #12161b;
-  --card: #191f26; --accent: #5cc7b2; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
-main { max-width: 60rem; margin: 0 auto; padding: 2.5rem 1.25rem 5rem; }
-h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2.5rem 0 .75rem; }
-p { margin: .4rem 0; } .soft { color: var(--soft); }
-a { color: var(--accent); } code { font: .875em ui-monospace, monospace; overflow-wrap: anywhere; }
-details { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; }
-summary { cursor: pointer; padding: .6rem .9rem; display: flex; gap: .75rem; flex-wrap: wrap; align-items: baseline; }
-summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: .5rem; }
-.inside { border-top: 1px solid var(--line); padding: .75rem .9rem 1rem; }
-.method { color: var(--accent); font-weight: 650; min-width: 3.6rem; }
-.wide { overflow-x: auto; }
-h3 { font-size: .8rem; letter-spacing: .06em; text-transform: uppercase; color: var(--soft); margin: 1rem 0 .3rem; }
-table { border-collapse: collapse; width: 100%; font-size: .925rem; }
-td { border-top: 1px solid var(--line); padding: .35rem .75rem .35rem 0; vertical-align: top; }
-"""
+_JSON = "application/json"
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def render(document: Mapping[str, Any], error_codes: Mapping[str, str]) -> str:
@@ -37,126 +29,132 @@ def render(document: Mapping[str, Any], error_codes: Mapping[str, str]) -> str:
     for path, method, operation in _operations(document):
         tag = (operation.get("tags") or ["Service"])[0]
         groups.setdefault(tag, []).append(_operation(document, path, method, operation))
-    sections = "".join(f"<h2>{escape(tag)}</h2>{''.join(items)}" for tag, items in groups.items())
+    links = "".join(f"<a href=#{_anchor(tag)}>{escape(tag)}</a>" for tag in [*groups, "Errors"])
+    sections = "".join(
+        f"<section><h2 id={_anchor(tag)}>{escape(tag)}</h2>{''.join(items)}</section>" for tag, items in groups.items()
+    )
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f"<style>{_STYLE}</style><main><h1>{title}</h1>"
+        f"<style>{STYLE}</style><main><header><h1>{title}</h1>"
         f"<p class=soft>Version {escape(info['version'])} · <a href=/openapi.json>openapi.json</a></p>"
-        f"<p>{escape(info.get('description') or '')}</p>{sections}{_errors(error_codes)}</main></html>"
+        f"<p>{_prose(info.get('description') or '')}</p><nav>{links}</nav></header>"
+        f"{_keys(document)}{sections}{_errors(error_codes)}</main></html>"
     )
 
 
 def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    for path, item in sorted(document["paths"].items()):
+    """In the order of the routes: what is used most comes first."""
+    for path, item in document["paths"].items():
         for method in _METHODS:
             if method in item:
                 yield path, method, item[method]
 
 
 def _operation(document: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any]) -> str:
-    parts = [f"<p>{escape(operation.get('description') or '')}</p>"]
+    parts = [f"<p>{_prose(text)}</p>" for text in (operation.get("description") or "").split("\n\n")]
     if parameters := operation.get("parameters"):
         parts.append(_table("Parameters", [_parameter(document, parameter) for parameter in parameters]))
     if body := operation.get("requestBody"):
-        parts.append(_table("Body", _content_rows(document, body)))
-    for status, answer in operation.get("responses", {}).items():
-        if status.startswith("2"):
-            parts.append(_table(f"Answer {status}", _content_rows(document, answer)))
+        title = "Body" if body.get("required") else "Body, which may be left out"
+        parts.append(_content(document, title, body["content"], is_body=True))
+    good = {status: answer for status, answer in operation["responses"].items() if status.startswith("2")}
+    for status, answer in good.items():
+        parts.append(_content(document, f"Answer {status}", answer.get("content", {})))
+    bad = {status: answer for status, answer in operation["responses"].items() if status not in good}
+    parts.append(_operation_errors(document, bad))
     return (
-        f"<details><summary><code class=method>{method.upper()}</code><code>{escape(path)}</code>"
+        f"<details><summary><code class='method {method}'>{method.upper()}</code><code>{escape(path)}</code>"
         f"<span class=soft>{escape(operation.get('summary') or '')}</span></summary>"
         f"<div class=inside>{''.join(parts)}</div></details>"
     )
 
 
-def _parameter(document: Mapping[str, Any], parameter: Mapping[str, Any]) -> tuple[str, str, str]:
-    kind = _kind(document, parameter.get("schema", {}))
-    return parameter["name"], f"{parameter['in']}, {kind}", parameter.get("description") or ""
+def _parameter(document: Mapping[str, Any], parameter: Mapping[str, Any]) -> Row:
+    schema = parameter["schema"] if "schema" in parameter else parameter["content"][_JSON]["schema"]
+    kind = f"{parameter['in']}, {kind_of(document, schema)}"
+    words = parameter.get("description") or ""
+    if parameter.get("required") and parameter["in"] != "path":
+        words = f"required, {words}"
+    return f"<code>{escape(parameter['name'])}</code>", escape(kind), _prose(words)
 
 
-def _content_rows(document: Mapping[str, Any], part: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    content: list[Mapping[str, Any]] = list(part.get("content", {}).values())
-    schema = content[0].get("schema", {}) if content else {}
-    return _rows(document, schema, "", 0)
+def _content(document: Mapping[str, Any], title: str, content: Mapping[str, Any], *, is_body: bool = False) -> str:
+    """A table of the fields, then an example of each media type; of many alike, the types in a line."""
+    parts = []
+    first: Mapping[str, Any] = content.get(_JSON) or next(iter(content.values()), {})
+    rows = [
+        (f"<code>{escape(name)}</code>", escape(kind), _prose(about))
+        for name, kind, about in content_rows(document, first.get("schema", {}), tell_required=is_body)
+    ]
+    parts.append(_table("", rows))
+    if list(content) != [_JSON]:
+        parts.insert(0, f"<p class=types>{', '.join(f'<code>{escape(kind)}</code>' for kind in content)}</p>")
+    for kind, part in content.items():
+        if "example" in part:
+            parts.append(_example(kind if list(content) != [_JSON] else "", part["example"]))
+    return f"<h3>{escape(title)}</h3>{''.join(parts)}" if any(parts) else ""
 
 
-def _rows(
-    document: Mapping[str, Any], schema: Mapping[str, Any], prefix: str, depth: int
-) -> list[tuple[str, str, str]]:
-    """One line a field; what lies inside a field follows it, three levels down."""
-    resolved = _resolve(document, schema)
-    required = resolved.get("required", ())
+def _example(label: str, example: Any) -> str:
+    text = example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
+    caption = f"<figcaption class=soft>{escape(label)}</figcaption>" if label else ""
+    return f"<figure>{caption}<pre tabindex=0>{escape(text.strip())}</pre></figure>"
+
+
+def _operation_errors(document: Mapping[str, Any], bad: Mapping[str, Any]) -> str:
+    """Each code that this operation can answer, with an example behind it."""
     rows = []
-    for name, field in resolved.get("properties", {}).items():
-        need = "required" if name in required else ""
-        rows.append((f"{prefix}{name}", _kind(document, field), _about(document, field, need)))
-        if depth < 3:
-            for inner, mark in _inside(document, field):
-                rows += _rows(document, inner, f"{prefix}{name}{mark}.", depth + 1)
-    return rows
+    for status, answer in bad.items():
+        for code in answer["content"][_JSON]["examples"]:
+            example = document["components"]["examples"][code]
+            shown = json.dumps(example["value"], ensure_ascii=False)
+            meaning = _meaning(example["summary"])
+            rows.append(
+                (status, f"<code>{code}</code>", f"{_prose(meaning)}<br><code class=one>{escape(shown)}</code>")
+            )
+    table = _table("", rows)
+    return (
+        f"<details class=errors><summary>Errors: {len(rows)} codes</summary><div class=inside>{table}</div></details>"
+    )
 
 
-def _inside(document: Mapping[str, Any], field: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    for option in _options(_resolve(document, field)):
-        found = _resolve(document, option)
-        if "properties" in found:
-            yield found, ""
-        for item in _options(found.get("items", {})) if found.get("type") == "array" else ():
-            if "properties" in _resolve(document, item):
-                yield _resolve(document, item), "[]"
-
-
-def _about(document: Mapping[str, Any], field: Mapping[str, Any], need: str) -> str:
-    found = _resolve(document, field)
-    notes = [need, found.get("description") or ""]
-    names = {"minLength": "min. length", "maxLength": "max. length", "minItems": "at least", "maxItems": "at most",
-             "minimum": "from", "maximum": "to"}  # fmt: skip
-    for option in (found, *_options(found)):
-        notes += [f"{label} {option[key]:,}" for key, label in names.items() if key in option]
-    return ", ".join(dict.fromkeys(note for note in notes if note))
-
-
-def _kind(document: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    found = _resolve(document, schema)
-    if "enum" in found or "const" in found:
-        return " | ".join(repr(value) for value in found.get("enum", [found.get("const")]))
-    options = _options(found)
-    if options != [found]:
-        return " | ".join(dict.fromkeys(_kind(document, option) for option in options))
-    kind = found.get("type", "any")
-    if isinstance(kind, list):
-        return " | ".join(kind)
-    if kind != "array" or "items" not in found:
-        return str(kind)
-    item = _kind(document, found["items"])
-    return f"({item})[]" if " | " in item else f"{item}[]"
-
-
-def _options(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(schema.get("anyOf") or schema.get("oneOf") or [schema])
-
-
-def _resolve(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    reference = schema.get("$ref")
-    if reference is None:
-        return schema
-    found: Mapping[str, Any] = document["components"]["schemas"][reference.rpartition("/")[2]]
-    return found
+def _keys(document: Mapping[str, Any]) -> str:
+    schemes = document.get("components", {}).get("securitySchemes", {})
+    used = {
+        name for _, _, operation in _operations(document) for need in operation.get("security", ()) for name in need
+    }
+    rows = [
+        (f"<code>{escape(scheme.get('name') or 'Authorization: Bearer')}</code>", _prose(scheme.get("description", "")))
+        for name, scheme in schemes.items()
+        if name in used
+    ]
+    return _table("Who may ask", rows)
 
 
 def _errors(codes: Mapping[str, str]) -> str:
-    rows = [(code, "", meaning) for code, meaning in sorted(codes.items())]
+    rows = [(f"<code>{escape(code)}</code>", _prose(meaning)) for code, meaning in sorted(codes.items())]
     shape = '{"error": {"code", "message", "details", "retryAfterSeconds"?}}'
-    return f"<h2>Errors</h2><p>Every error is <code>{escape(shape)}</code>. The codes:</p>{_table('', rows)}"
+    words = f"<p>Every error is <code>{escape(shape)}</code>, and every answer has an <code>X-Request-Id</code>.</p>"
+    return f"<section><h2 id=errors>Errors</h2>{words}{_table('', rows)}</section>"
 
 
-def _table(title: str, rows: list[tuple[str, str, str]]) -> str:
+def _meaning(summary: str) -> str:
+    return summary.partition(": ")[2] or summary
+
+
+def _prose(text: str) -> str:
+    """Our own words, in which code stands in backticks."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
+def _anchor(tag: str) -> str:
+    return escape(tag.lower().replace(" ", "-"))
+
+
+def _table(title: str, rows: Sequence[Row]) -> str:
     if not rows:
         return ""
-    lines = "".join(
-        f"<tr><td><code>{escape(name)}</code><td class=soft>{escape(kind)}<td>{escape(about)}"
-        for name, kind, about in rows
-    )
+    lines = "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in rows)
     heading = f"<h3>{escape(title)}</h3>" if title else ""
-    return f"{heading}<div class=wide><table>{lines}</table></div>"
+    return f"{heading}<div class=wide><table class=c{len(rows[0])}>{lines}</table></div>"

@@ -10,6 +10,7 @@ from typing import Any
 
 from litestar.datastructures import UploadFile
 from litestar.datastructures.multi_dicts import FormMultiDict
+from litestar.exceptions import ClientException, ValidationException
 
 from paceline.kits.web import AnyRequest, Problem
 
@@ -17,6 +18,8 @@ MULTIPART = "multipart/form-data"
 BINARY = {"type": "string", "format": "binary"}
 """In the documentation: a file."""
 CHUNK = 262_144
+PARTS_LIMIT = 1_000
+"""The framework's own."""
 
 
 def form_content(required: list[str], **fields: dict[str, Any]) -> dict[str, Any]:
@@ -55,6 +58,8 @@ class Form:
                     raise Problem(400, "INVALID_REQUEST", "must be text in UTF-8", field=name) from error
             else:
                 parts.append(str(value))
+            if "\0" in parts[-1]:
+                raise Problem(400, "INVALID_REQUEST", "a text has a NUL character", field=name)
         return "\n".join(parts) if parts else None
 
 
@@ -65,6 +70,13 @@ async def read_form(request: AnyRequest) -> AsyncIterator[Form]:
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", f"send a form with Content-Type: {MULTIPART}")
     try:
         fields = await request.form()
+    except ValidationException as error:
+        raise Problem(400, "INVALID_REQUEST", "the Content-Type names no boundary", field="Content-Type") from error
+    except ClientException as error:
+        if error.status_code == 413:
+            raise
+        message = f"the form cannot be read: it has no end, more than {PARTS_LIMIT} parts, or headers that are too long"
+        raise Problem(400, "INVALID_REQUEST", message) from error
     except (LookupError, UnicodeError) as error:
         # A part's charset that nobody knows, or bytes that are not of it.
         raise Problem(400, "INVALID_REQUEST", "a field of the form is no text in its charset") from error

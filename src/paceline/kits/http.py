@@ -12,6 +12,9 @@ from collections.abc import Iterator
 import uvicorn
 from uvicorn._types import ASGIApplication
 
+from paceline.kits.http_protocol import Protocol
+from paceline.kits.web import HEAD_LIMIT
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 # Requests that are still running are cut after this. Long polls are among them; their callers just ask again.
@@ -20,6 +23,10 @@ GRACE_SECONDS = 2
 # HTTP clients drop idle connections after some seconds of their own; ours must live longer, or a request now
 # and then meets a connection that is just being closed and its caller cannot know whether it was heard.
 KEEP_ALIVE_SECONDS = 75
+
+
+# Line ends and the like, which `web` cannot count.
+HEAD_SLACK = 4_096
 
 
 class _Server(uvicorn.Server):
@@ -37,6 +44,9 @@ async def serve(app: ASGIApplication, host: str, port: int) -> None:
             app,
             host=host,
             port=port,
+            http=Protocol,
+            # Beyond this uvicorn refuses what has not come whole yet, and `web` the rest: no limit depends on packets.
+            h11_max_incomplete_event_size=HEAD_LIMIT + HEAD_SLACK,
             log_config=None,
             access_log=False,
             server_header=False,

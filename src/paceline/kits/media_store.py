@@ -80,6 +80,14 @@ class MediaFiles:
         except FileNotFoundError:
             return False
 
+    def used_bytes(self) -> int:
+        """What all files take, in whatever state. A draft is not counted: it becomes a file, or is gone soon."""
+        used = 0
+        for path in self._root.glob("[0-9a-f][0-9a-f]/*"):
+            with suppress(FileNotFoundError):
+                used += path.stat().st_size
+        return used
+
     def put_aside(self, name: str) -> bool:
         """Out of sight, but not gone: `put_back` or `forget` follows."""
         self._folder(_TRASH)

@@ -1,7 +1,8 @@
 """An HTTP service as every one of ours is: one error shape, strict JSON, limits, request ids, its own documentation.
 
 Knows Litestar and nothing of the product: what an error of the product means over HTTP, a `translate` function tells.
-Neighbours: `docs_page` draws `/docs`, `http` serves the application.
+Neighbours: `openapi` makes the document, `docs_page` draws it as `/docs`, `bodies` and `strict_json` mind what comes
+in, `http` serves the application.
 """
 
 import re
@@ -20,14 +21,22 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from paceline.kits import docs_page
+from paceline.kits import docs_page, openapi, strict_json
+from paceline.kits.bodies import Bodies, BodyLimits
 from paceline.kits.clock import monotonic_ms
+from paceline.kits.openapi_errors import Catalogue
+from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
 
 log = structlog.stdlib.get_logger(__name__)
 
 MEGABYTE = 1_048_576
 BODY_LIMIT = MEGABYTE
 """Far more than any request needs that is not a list of contacts."""
+
+HEAD_LIMIT = 65_536
+"""A request's first line and headers, in bytes. The text of a job as CSV stands in the query: 4,096 characters of up to
+nine bytes each."""
+UTF8 = ("utf-8", "utf8", "us-ascii")
 
 ANSWER_HEADERS = "paceline_answer_headers"
 """Under this name in the scope a guard leaves headers for the answer, whatever that turns out to be."""
@@ -50,36 +59,21 @@ _MISSING_PARAMETER = re.compile(r"Missing required \w+ parameter '(?P<name>[^']+
 _NAMED_FIELD = re.compile(r"Object (?:contains unknown|missing required) field `(?P<name>[^`]*)`")
 
 
-class Problem(Exception):
-    """An error as a caller sees it."""
-
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        details: Mapping[str, Any] | None = None,
-        retry_after_seconds: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.details = {**({"field": field} if field else {}), **(details or {})}
-        self.retry_after_seconds = retry_after_seconds
-
-
 Translate = Callable[[Exception], Problem | None]
 
 
-async def read_body(request: AnyRequest, kind: type[T]) -> T:
-    """The JSON body as that type. Strict: wrong types, unknown and missing fields are refused by name."""
-    content_type, _ = request.content_type
+async def read_body(request: AnyRequest, kind: type[T], *, any_text: bool = False) -> T:
+    """The JSON body as that type. Strict: wrong types, unknown, missing and doubled fields are refused by name, and NUL
+    characters unless `any_text`."""
+    content_type, parameters = request.content_type
     if content_type != "application/json":
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON with Content-Type: application/json")
-    return decode(await request.body(), kind)
+    if parameters.get("charset", "utf-8").lower() not in UTF8:
+        raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON as UTF-8", field="Content-Type")
+    body = await request.body()
+    decoded = decode(body, kind)
+    await strict_json.check(body, any_text=any_text)
+    return decoded
 
 
 def decode(body: bytes, kind: type[T], *, inside: str = "") -> T:
@@ -89,8 +83,11 @@ def decode(body: bytes, kind: type[T], *, inside: str = "") -> T:
     except msgspec.ValidationError as error:
         field, message = _field_of(str(error), inside)
         raise Problem(400, "INVALID_REQUEST", message, field=field) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Problem(400, "INVALID_JSON", "the body is not valid JSON", field=inside or None) from error
+    except msgspec.DecodeError as error:
+        # Where, and what kind of thing was expected; never what stood there.
+        raise Problem(400, "INVALID_JSON", f"the body is not valid JSON: {error}", field=inside or None) from error
+    except UnicodeDecodeError as error:
+        raise Problem(400, "INVALID_JSON", "the JSON is not UTF-8", field=inside or None) from error
     except RecursionError as error:
         raise Problem(400, "INVALID_JSON", "the JSON is nested too deeply", field=inside or None) from error
 
@@ -107,26 +104,35 @@ def create_service(
     description: str,
     routes: Sequence[Handler],
     translate: Translate,
-    error_codes: Mapping[str, str],
+    reference: openapi.Reference,
+    catalogue: Catalogue,
+    security_schemes: Mapping[str, SecurityScheme],
 ) -> "Service":
     """The application with everything around its routes. A route names its body as `opt={"body": SomeStruct}`, and what
     it takes beside JSON as `opt={"text_bodies": {"text/csv": "an example"}}`; one that is no JSON at all as
-    `opt={"content": {"multipart/form-data": {"schema": …}}}`."""
+    `opt={"content": {"multipart/form-data": {"schema": …}}}`. With `"body_optional": True` it may be left out."""
 
+    documents: list[dict[str, Any]] = []
     pages: list[str] = []
+
+    def document(app: Litestar) -> dict[str, Any]:
+        """Made when somebody first asks: most processes are never asked."""
+        if not documents:
+            documents.append(openapi.document(app, reference, catalogue))
+        return documents[0]
 
     @get("/docs", include_in_schema=False, media_type=MediaType.HTML)
     async def docs(request: AnyRequest) -> Response[str]:
         if not pages:
-            pages.append(docs_page.render(_openapi(request.app), error_codes))
+            pages.append(docs_page.render(document(request.app), catalogue.codes))
         return Response(pages[0], headers={"Content-Security-Policy": docs_page.CONTENT_SECURITY_POLICY})
 
     @get("/openapi.json", include_in_schema=False)
-    async def openapi(request: AnyRequest) -> dict[str, Any]:
-        return _openapi(request.app)
+    async def openapi_json(request: AnyRequest) -> dict[str, Any]:
+        return document(request.app)
 
     app = Litestar(
-        route_handlers=[*routes, docs, openapi],
+        route_handlers=[*routes, docs, openapi_json],
         exception_handlers={Exception: _error_handler(translate)},
         openapi_config=OpenAPIConfig(
             title=title,
@@ -136,11 +142,7 @@ def create_service(
             # Litestar's own pages would answer in shapes of their own; ours are `/openapi.json` and `/docs`.
             render_plugins=[JsonRenderPlugin()],
             openapi_router=Router("/.openapi", route_handlers=[], include_in_schema=False, before_request=_hidden),
-            components=Components(
-                security_schemes={
-                    "apiKey": SecurityScheme(type="apiKey", name="X-API-KEY", security_scheme_in="header"),
-                }
-            ),
+            components=Components(security_schemes=dict(security_schemes)),
         ),
         request_max_body_size=BODY_LIMIT,
         logging_config=None,
@@ -154,6 +156,11 @@ class Service:
     def __init__(self, app: Litestar) -> None:
         self.litestar = app
         self._app: ASGIApp = app
+        self._bodies = Bodies()
+        self._methods = _methods_by_path(app)
+
+    def hold_to(self, limits: BodyLimits) -> None:
+        self._bodies = Bodies(limits)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -171,14 +178,35 @@ class Service:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
-                message["headers"] = [*message["headers"], *headers, *scope.get(ANSWER_HEADERS, ())]  # type: ignore[misc]
+                sent = message["headers"]
+                if allowed := self._allowed(scope, status):
+                    sent = [*(header for header in sent if header[0].lower() != b"allow"), (b"allow", allowed)]
+                message["headers"] = [*sent, *headers, *scope.get(ANSWER_HEADERS, ())]  # type: ignore[misc]
             await send(message)
 
-        await self._app(scope, receive, sending)
+        if _head_bytes(scope) > HEAD_LIMIT:
+            message = "the URL and the headers are too long"
+            problem = Problem(431, "HEADERS_TOO_LARGE", message, details={"limit": HEAD_LIMIT})
+            await _answer_of(problem).to_asgi_response(None, Request(scope))(scope, receive, sending)
+        else:
+            with self._bodies.reading(scope, receive) as reading:
+                await self._app(scope, reading, sending)
         # The route, not the path: a path may hold somebody's number.
         route = scope.get("path_template", "")
         write = log.info if status >= 400 else log.debug
         write("request", method=scope["method"], route=route, status=status, took_ms=monotonic_ms() - started_ms)  # type: ignore[typeddict-item]
+
+    def _allowed(self, scope: Scope, status: int) -> bytes:
+        """What OPTIONS answers. The framework names the methods of one of a path's handlers."""
+        asked = scope["method"] == "OPTIONS" and status == 204  # type: ignore[typeddict-item]
+        return self._methods.get(str(scope.get("path_template", "")), b"") if asked else b""
+
+
+def _methods_by_path(app: Litestar) -> dict[str, bytes]:
+    found: dict[str, set[str]] = {}
+    for route in app.routes:
+        found.setdefault(route.path_format, set()).update(getattr(route, "methods", ()))
+    return {path: ", ".join(sorted(methods)).encode() for path, methods in found.items()}
 
 
 def _request_id(scope: Scope) -> str:
@@ -187,6 +215,11 @@ def _request_id(scope: Scope) -> str:
         if name == b"x-request-id" and _REQUEST_ID.fullmatch(value.decode("latin-1")):
             return value.decode("latin-1")
     return uuid.uuid4().hex
+
+
+def _head_bytes(scope: Scope) -> int:
+    lines = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    return lines + len(scope.get("raw_path") or b"") + len(scope["query_string"])
 
 
 def _error_handler(translate: Translate) -> Callable[[AnyRequest, Exception], Response[dict[str, Any]]]:
@@ -216,14 +249,14 @@ def _framework_problem(error: HTTPException) -> Problem:
 
 
 def _answer_of(problem: Problem, headers: Mapping[str, str] | None = None) -> Response[dict[str, Any]]:
-    error: dict[str, Any] = {"code": problem.code, "message": problem.message, "details": problem.details}
     headers = dict(headers or {})
+    if problem.closes:
+        headers["Connection"] = "close"
     if problem.retry_after_seconds is not None:
-        error["retryAfterSeconds"] = problem.retry_after_seconds
         headers["Retry-After"] = str(problem.retry_after_seconds)
     if problem.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="paceline"'
-    return Response({"error": error}, status_code=problem.status, headers=headers, media_type=MediaType.JSON)
+    return Response(problem.content(), status_code=problem.status, headers=headers, media_type=MediaType.JSON)
 
 
 def _field_of(error: str, inside: str) -> tuple[str | None, str]:
@@ -237,32 +270,3 @@ def _field_of(error: str, inside: str) -> tuple[str | None, str]:
 
 async def _hidden(_request: AnyRequest) -> None:
     raise NotFoundException
-
-
-def _openapi(app: Litestar) -> dict[str, Any]:
-    """Litestar's document with the bodies that we decode ourselves added to it."""
-    known = getattr(app.state, "openapi", None)
-    if known is not None:
-        return known  # type: ignore[no-any-return]
-    document = app.openapi_schema.to_schema()
-    bodies: dict[tuple[str, str], Any] = {}
-    texts: dict[tuple[str, str], dict[str, str]] = {}
-    for route in app.routes:
-        for handler in getattr(route, "route_handlers", ()):
-            for method in getattr(handler, "http_methods", ()):
-                if "content" in handler.opt:
-                    request_body = {"required": True, "content": handler.opt["content"]}
-                    document["paths"][route.path_format][method.lower()]["requestBody"] = request_body
-                if "body" in handler.opt:
-                    bodies[route.path_format, method.lower()] = handler.opt["body"]
-                    texts[route.path_format, method.lower()] = handler.opt.get("text_bodies", {})
-    kinds = list(dict.fromkeys(bodies.values()))
-    schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    document.setdefault("components", {}).setdefault("schemas", {}).update(components)
-    for (path, method), kind in bodies.items():
-        content: dict[str, Any] = {"application/json": {"schema": schemas[kinds.index(kind)]}}
-        for media_type, example in texts[path, method].items():
-            content[media_type] = {"schema": {"type": "string"}, "example": example}
-        document["paths"][path][method]["requestBody"] = {"required": True, "content": content}
-    app.state.openapi = document
-    return document

@@ -1,6 +1,6 @@
-"""The HTTP calls the launcher makes: is a service up, which sessions are there, create one, post and watch a job.
+"""The HTTP calls the launcher makes to the services it has started: is one up, which sessions are there, create one.
 
-The same public interfaces every other client uses.
+Neighbour: what is asked of the gateway goes through `paceline.client`, like everybody's.
 """
 
 from typing import Any
@@ -19,8 +19,7 @@ class ApiError(LauncherError):
 class PlatformClient:
     """A thin client; a call that gets no good answer raises `ApiError`."""
 
-    def __init__(self, api_key: str, *, gateway: str, orchestrator: str) -> None:
-        self._gateway = gateway
+    def __init__(self, api_key: str, *, orchestrator: str) -> None:
         self._orchestrator = orchestrator
         self._http = httpx.AsyncClient(
             headers={"X-API-KEY": api_key},
@@ -55,12 +54,6 @@ class PlatformClient:
         """Idempotent: the same session again is answered with the one that exists."""
         body = {"sessionId": session_id, "phone": phone, "driver": driver}
         await self._json("POST", f"{self._orchestrator}/api/sessions", json=body)
-
-    async def post_job(self, body: dict[str, Any]) -> dict[str, Any]:
-        return await self._json("POST", f"{self._gateway}/v1/jobs", json=body)
-
-    async def job(self, job_id: str) -> dict[str, Any]:
-        return await self._json("GET", f"{self._gateway}/v1/jobs/{job_id}")
 
     async def _json(self, method: str, url: str, **request: Any) -> dict[str, Any]:
         try:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from paceline.launcher.errors import LauncherError
+from paceline.launcher.errors import LauncherError, UsageError
 
 
 class DataDirectory:
@@ -54,6 +54,20 @@ class DataDirectory:
             file.write(f"{os.getpid()}\n")
             file.flush()
             yield
+
+
+def find_key(given: str | None) -> str:
+    """For a command that asks a running gateway: the key that was given, or the one `paceline up` made."""
+    if given:
+        return given.strip()
+    path = DataDirectory(Path(os.environ.get("PACELINE_DATA") or "./data")).api_key
+    try:
+        kept = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        kept = ""
+    if not kept:
+        raise UsageError(f"no API key: set API_KEY or give --key (there is none in {path} either)")
+    return kept
 
 
 def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:

@@ -22,7 +22,7 @@ NOT_WANTED_PAUSE_MS = 5_000
 # Time for a message in flight (typing, acknowledgement) to come to its end.
 WORKER_GRACE_MS = 10_000
 
-_NOT_FOR_WORKERS = ("API_KEY", "REDIS_URL", "WEBHOOK_SECRET", "PORT", "PROXY_URL")
+_NOT_FOR_WORKERS = ("API_KEY", "ORCHESTRATOR_API_KEY", "REDIS_URL", "WEBHOOK_SECRET", "PORT", "PROXY_URL")
 
 
 @dataclass(frozen=True)

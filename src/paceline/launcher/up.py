@@ -93,9 +93,7 @@ class Platform:
         services = processes.services(self._options.dispatchers)
         check_ports(self.settings.host, services)
         self.services = {service.spec.name: service for service in services}
-        self.client = PlatformClient(
-            self.api_key, gateway=self.services["gateway"].url, orchestrator=self.services["orchestrator"].url
-        )
+        self.client = PlatformClient(self.api_key, orchestrator=self.services["orchestrator"].url)
         self._cleanup.push_async_callback(self.client.close)
         if redis:
             await self._start_redis(redis)

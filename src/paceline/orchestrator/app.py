@@ -7,6 +7,7 @@ from litestar import Response, get, post
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, QueryParameter
 
+from paceline.apidoc import KEY, WORKER_SECRET
 from paceline.domain.errors import Conflict, Unauthorized
 from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
@@ -32,6 +33,7 @@ from paceline.orchestrator.protocol import (
     StateAnswer,
     TypingWindow,
 )
+from paceline.orchestrator.reference import REFERENCE
 from paceline.orchestrator.registry import Registry, SessionPage, SessionRequest
 from paceline.orchestrator.routes_media import media_route
 from paceline.orchestrator.settling import Settling, Word
@@ -40,13 +42,12 @@ from paceline.store.outbox import Outbox
 from paceline.store.sessions import SessionView
 from paceline.store.store import Store
 
-_WORKER: dict[str, Any] = {"status_code": 200, "tags": ["Workers"], "security": []}
-_KEY = [{"apiKey": list[str]()}]
+_WORKER: dict[str, Any] = {"status_code": 200, "tags": ["Workers"], "security": WORKER_SECRET}
 _PATH = "/api/worker/sessions/{session_id:str}"
 
 Timeout = Annotated[int, QueryParameter(ge=0, le=30, description="seconds to wait for a task")]
 Cursor = Annotated[str, QueryParameter(max_length=64, description="nextCursor of the page before")]
-Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
+Limit = Annotated[int, QueryParameter(ge=1, le=1_000, description="items in a page")]
 
 
 class WorkerGate:
@@ -78,6 +79,7 @@ def create_app(
     return service(
         name="orchestrator",
         description="Knows the sessions, hands tasks to their workers and settles what became of them.",
+        reference=REFERENCE,
         routes=[
             *_session_routes(registry, keys, clock),
             *_desk_routes(desk, waiters, gate, clock, terms),
@@ -141,6 +143,7 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
 
     @post(f"{_PATH}/outbox/extend", summary="Keep a lease", opt={"body": ExtendBody}, **_WORKER)
     async def extend(request: AnyRequest, session_id: FromPath[str]) -> ExtendAnswer:
+        """For a send that takes longer than its lease. 409 once the claim is another's: then it must not go out."""
         gate.check(request, session_id)
         body = await read_body(request, ExtendBody)
         spoken = protocol.spoken_of(body)
@@ -196,7 +199,7 @@ def _enqueue(outboxes: Enqueue, keys: Keys, clock: Clock) -> Handler:
         opt={"body": EnqueueBody},
         status_code=200,
         guards=[keys.requires("send")],
-        security=_KEY,
+        security=KEY,
         tags=["Sessions"],
     )
     async def enqueue(request: AnyRequest, session_id: FromPath[str]) -> Enqueued:
@@ -212,7 +215,7 @@ def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
     @post("/api/webhook", summary="What a worker reports", opt={"body": EventBody}, **_WORKER)
     async def webhook(request: AnyRequest) -> dict[str, str]:
         """Repeated and out-of-order events do no harm."""
-        body, now_ms = await read_body(request, EventBody), clock.now_ms()
+        body, now_ms = await read_body(request, EventBody, any_text=True), clock.now_ms()
         gate.check(request, body.session_id)
         # A worker's clock may be ahead; an event from the future would outlive all that follow it.
         at_ms = max(0, min(body.timestamp, now_ms))
@@ -224,10 +227,11 @@ def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
 
 
 def _session_routes(registry: Registry, keys: Keys, clock: Clock) -> list[Handler]:
-    admin: dict[str, Any] = {"guards": [keys.requires("admin")], "security": _KEY, "tags": ["Sessions"]}
+    admin: dict[str, Any] = {"guards": [keys.requires("admin")], "security": KEY, "tags": ["Sessions"]}
 
     @get("/api/sessions", summary="All sessions", **admin)
     async def list_sessions(cursor: Cursor = "", limit: Limit = 100) -> SessionPage:
+        """In the order of their ids, with what their workers last said and what keeps their numbers from sending."""
         return await registry.page(cursor, limit, now_ms=clock.now_ms())
 
     @post(
@@ -245,6 +249,7 @@ def _session_routes(registry: Registry, keys: Keys, clock: Clock) -> list[Handle
 
     @get("/api/sessions/{session_id:str}", summary="One session", **admin)
     async def get_session(session_id: FromPath[str]) -> SessionView:
+        """As in the list."""
         return await registry.get(session_id, now_ms=clock.now_ms())
 
     return [list_sessions, create_session, get_session]

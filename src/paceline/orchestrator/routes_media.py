@@ -11,6 +11,7 @@ from litestar import get
 from litestar.params import FromPath, QueryParameter
 from litestar.response import File
 
+from paceline.apidoc import WORKER_SECRET
 from paceline.domain.errors import NotFound
 from paceline.domain.media import is_ref
 from paceline.kits.media_store import MediaFiles
@@ -21,7 +22,7 @@ SessionId = Annotated[str, QueryParameter(name="sessionId", max_length=128, desc
 
 
 def media_route(book: MediaBook, files: MediaFiles, check: Callable[[AnyRequest, str], None]) -> Handler:
-    @get("/api/worker/media/{ref:str}", summary="The file for a task", tags=["Workers"], security=[])
+    @get("/api/worker/media/{ref:str}", summary="The file for a task", tags=["Workers"], security=WORKER_SECRET)
     async def media(request: AnyRequest, ref: FromPath[str], session_id: SessionId) -> File:
         """For a task that this session was given. 404 for anything else, whether it exists or not."""
         check(request, session_id)

@@ -8,11 +8,13 @@ groups, `domain.numbers` knows the zones.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import compress
+from operator import itemgetter
 
 from phonenumbers.tzdata import TIMEZONE_DATA, TIMEZONE_LONGEST_PREFIX
 
 from paceline.domain.jobs import Contact
-from paceline.domain.numbers import zones
+from paceline.domain.numbers import beginnings, zones
 from paceline.policy.hours import Window
 from paceline.policy.trust import Policy
 from paceline.policy.workday import Groups
@@ -28,8 +30,14 @@ Zones = dict[str, int]
 
 def zones_of_contacts(contacts: Sequence[Contact]) -> Zones:
     """A contact's own timezone goes before what its number tells."""
-    found = Counter(zones_of(contact.to for contact in contacts if contact.timezone is None))
-    found.update(contact.timezone for contact in contacts if contact.timezone is not None)
+    own = [contact.timezone for contact in contacts if contact.timezone is not None]
+    return zones_of_people([contact.to for contact in contacts if contact.timezone is None], own)
+
+
+def zones_of_people(numbers: Sequence[str], own: Iterable[str] = ()) -> Zones:
+    """Of people who are known by their number alone, and of those whose timezone was named."""
+    found = Counter(zones_of(numbers))
+    found.update(own)
     # It is kept with the job, so it must stay small however many zones a list names.
     kept = dict(found.most_common(ZONES_KEPT))
     if rest := sum(found.values()) - sum(kept.values()):
@@ -37,17 +45,20 @@ def zones_of_contacts(contacts: Sequence[Contact]) -> Zones:
     return kept
 
 
-def zones_of(numbers: Iterable[str]) -> Zones:
+def zones_of(numbers: Sequence[str]) -> Zones:
     found: Counter[str] = Counter()
-    rest, length = list(numbers), _SHORTEST
+    rest, length = numbers, _SHORTEST
     while rest:
         open_, longest = _open(length), length >= TIMEZONE_LONGEST_PREFIX
-        counted = Counter([to[:length] for to in rest])
+        counted = beginnings(rest, length)
         for start, count in counted.items():
             if longest or start not in open_:
                 found[_name(start)] += count
         more = not longest and not open_.isdisjoint(counted)
-        rest = [to for to in rest if to[:length] in open_] if more else []
+        if not more:
+            break
+        if not open_.issuperset(counted):
+            rest = list(compress(rest, map(open_.__contains__, map(itemgetter(slice(length)), rest))))
         length += 1
     return dict(found)
 

@@ -12,11 +12,12 @@ import msgspec
 
 from paceline.domain.reasons import Reason
 from paceline.policy import audience
+from paceline.policy.crew import Crew
 from paceline.policy.facts import Rules
-from paceline.policy.forecast import ROUTE_AHEAD, Share, alike
-from paceline.policy.prospect import Ask, Known, Prospect, Seat, kinds_of, prospect
+from paceline.policy.forecast import ROUTE_AHEAD, Share
+from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.trust import DAY_MS
-from paceline.policy.workday import NEVER, Kind, meet
+from paceline.policy.workday import NEVER, meet
 
 PHONES_SHOWN = 100
 _ORDER = ("DAILY_CAP", "RECIPIENT_HOURS", "HOURS")
@@ -48,24 +49,20 @@ class Plan(msgspec.Struct, frozen=True):
     other_phones: int = 0
     other_messages: int = 0
     refused: tuple[tuple[str, int], ...] = ()
-    kinds: tuple[Kind | None, ...] = ()
-    """Of each seat, for those who go on from here."""
 
 
-def plan(ask: Ask, seats: Sequence[Seat], rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Plan:
-    known = Known(seats, kinds_of(seats, rules, ask.start_ms))
-    refused = _refused(ask, known, rules)
+def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Plan:
+    refused = _refused(ask, crew, rules)
     sendable = msgspec.structs.replace(ask, size=max(0, ask.size - refused))
-    found = prospect(sendable, seats, rules, ahead=ahead, known=known)
+    found = prospect(sendable, crew, rules, ahead=ahead)
     reasons = ((str(Reason.NO_COMMON_HOURS), refused),) if refused else ()
     if found.outlook is None or not sendable.size:
-        late = sendable.size if found.outlook is None and found.kinds and any(found.kinds) else 0
+        late = sendable.size if found.outlook is None and crew.groups else 0
         return Plan(None, found.finish_ms if sendable.size else ask.start_ms, found.will_expire or late,
-                    _why_nothing(seats, found), refused=reasons)  # fmt: skip
+                    _why_nothing(crew, found), refused=reasons)  # fmt: skip
     shares = [share for share in found.outlook.shares if share.messages >= 0.5]
     own = sendable.size / max(1.0, sum(share.messages * share.phones for share in shares))
-    phones = _phones(seats, found, own, sendable.size)
-    shown = phones[:PHONES_SHOWN]
+    shown, others, their_messages = _phones(crew, found.outlook.shares, own, sendable.size)
     return Plan(
         starts_at=min((share.start_ms for share in shares if share.start_ms < NEVER), default=None),
         finishes_at=found.finish_ms,
@@ -73,10 +70,9 @@ def plan(ask: Ask, seats: Sequence[Seat], rules: Rules, *, ahead: int = ROUTE_AH
         bottleneck=bottleneck(found),
         days=_spread_days(sendable, shares) if found.spread_decides else _days(shares, own, sendable.size),
         phones=tuple(shown),
-        other_phones=len(phones) - len(shown),
-        other_messages=sum(phone.messages for phone in phones[PHONES_SHOWN:]),
+        other_phones=others,
+        other_messages=their_messages,
         refused=reasons,
-        kinds=found.kinds,
     )
 
 
@@ -96,10 +92,10 @@ def _limit(share: Share) -> str:
     return next((name for name in _ORDER if name in share.met), "PACE")
 
 
-def _why_nothing(seats: Sequence[Seat], found: Prospect) -> str:
-    if any(found.kinds):
+def _why_nothing(crew: Crew, found: Prospect) -> str:
+    if crew.groups:
         return "NOT_IN_SIGHT" if found.outlook is None else "NONE"
-    facts = [seat.facts for seat in seats]
+    facts = [seat.facts for seat in crew.seats]
     if facts and all(fact.fleet_stopped for fact in facts):
         return str(Reason.STOPPED)
     if facts and all(fact.fleet_paused for fact in facts):
@@ -109,12 +105,11 @@ def _why_nothing(seats: Sequence[Seat], found: Prospect) -> str:
     return str(Reason.NO_SESSIONS_AVAILABLE)
 
 
-def _refused(ask: Ask, known: Known, rules: Rules) -> int:
+def _refused(ask: Ask, crew: Crew, rules: Rules) -> int:
     """People with whom no number has an hour in common."""
     groups, shares = audience.groups(ask.zones, rules.policy)
-    kinds = [kind for kind in known.kinds if kind is not None]
     day = ask.start_ms // DAY_MS
-    calendars = {kind.shifts[0].windows for kind in kinds}
+    calendars = {kind.shifts[0].windows for kind, _ in crew.groups}
     total = sum(ask.zones.values()) or 1
     never = sum(
         share
@@ -124,33 +119,57 @@ def _refused(ask: Ask, known: Known, rules: Rules) -> int:
     return round(never * total * ask.size / total)
 
 
-def _phones(seats: Sequence[Seat], found: Prospect, own: float, size: int) -> list[PhonePlan]:
-    """Each number's part, the largest first; together they are the whole job."""
-    outlook = found.outlook
-    shares = {} if outlook is None else {share.kind: share for share in outlook.shares}
-    merged = {} if outlook is None else {alike(share.kind): share for share in outlook.shares}
+def _phones(crew: Crew, shares: Sequence[Share], own: float, size: int) -> tuple[list[PhonePlan], int, int]:
+    """The numbers with the largest parts, and how many others have how many messages; together they are the whole job.
+
+    Numbers of one group have the same part, so whole messages are dealt out by group: ten thousand rows that nobody
+    sees need not be made.
+    """
+    amounts = [share.messages * own if share.messages >= 0.5 else 0.0 for share in shares]
+    least, one_more = _dealt(amounts, [share.phones for share in shares], size)
+    members: list[list[int]] = [[] for _ in shares]
+    for index, place in enumerate(crew.places):
+        if place >= 0:
+            members[place].append(index)
     parts = []
-    for seat, kind in zip(seats, found.kinds, strict=True):
-        share = None if kind is None else _share_of(kind, shares, merged)
-        if share is not None and share.messages >= 0.5:
-            parts.append((seat, share, share.messages * own))
-    counts = _whole([amount for _, _, amount in parts], size)
-    rows = [
-        PhonePlan(
-            phone=seat.facts.phone,
-            session_id=min((session.id for session in seat.facts.sessions), default=None),
-            messages=count,
-            finishes_at=share.finish_ms if share.finish_ms < NEVER else None,
-            limited_by=_limit(share),
-        )
-        for (seat, share, _), count in zip(parts, counts, strict=True)
-        if count
-    ]
-    return sorted(rows, key=lambda row: (-row.messages, row.phone))
+    """(messages, group, which of its numbers)"""
+    for place, some in enumerate(members):
+        lucky = one_more[place]
+        parts += [(least[place] + 1, place, some[:lucky]), (least[place], place, some[lucky:])]
+    parts = sorted((part for part in parts if part[0] and part[2]), key=lambda part: -part[0])
+    shown: list[PhonePlan] = []
+    for messages, place, some in parts:
+        if len(shown) < PHONES_SHOWN:
+            shown += [_phone(crew, index, messages, shares[place]) for index in some[: PHONES_SHOWN - len(shown)]]
+    shown.sort(key=lambda row: (-row.messages, row.phone))
+    others = sum(len(some) for _, _, some in parts) - len(shown)
+    return shown, others, sum(messages * len(some) for messages, _, some in parts) - sum(row.messages for row in shown)
 
 
-def _share_of(kind: Kind, shares: dict[Kind, Share], merged: dict[Kind, Share]) -> Share | None:
-    return shares.get(kind) or merged.get(alike(kind))
+def _phone(crew: Crew, index: int, messages: int, share: Share) -> PhonePlan:
+    facts = crew.seats[index].facts
+    return PhonePlan(
+        phone=facts.phone,
+        session_id=min((session.id for session in facts.sessions), default=None),
+        messages=messages,
+        finishes_at=share.finish_ms if share.finish_ms < NEVER else None,
+        limited_by=_limit(share),
+    )
+
+
+def _dealt(amounts: Sequence[float], phones: Sequence[int], size: int) -> tuple[list[int], list[int]]:
+    """Whole messages for each number of a group, and how many numbers of it get one more; `size` in all."""
+    total = sum(amount * count for amount, count in zip(amounts, phones, strict=True))
+    if total <= 0:
+        return [0 for _ in amounts], [0 for _ in amounts]
+    exact = [amount * size / total for amount in amounts]
+    least = [int(amount) for amount in exact]
+    left = size - sum(whole * count for whole, count in zip(least, phones, strict=True))
+    one_more = [0 for _ in amounts]
+    for index in sorted(range(len(exact)), key=lambda index: least[index] - exact[index]):
+        one_more[index] = min(left, phones[index]) if exact[index] else 0
+        left -= one_more[index]
+    return least, one_more
 
 
 def _days(shares: Sequence[Share], own: float, size: int) -> tuple[Day, ...]:

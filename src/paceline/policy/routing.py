@@ -14,8 +14,9 @@ import msgspec
 from paceline.domain.jobs import Strategy
 from paceline.domain.reasons import Reason
 from paceline.policy import hours
-from paceline.policy.facts import PhoneFacts, Rules, is_available, sender
+from paceline.policy.facts import PhoneFacts, Rules, Sender, is_available, sender
 from paceline.policy.pacing import effective_rpm
+from paceline.policy.retry import DELAY_CEILING_MS
 
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 STICKY_MS = 86_400_000
@@ -45,7 +46,9 @@ class PhoneLoad(msgspec.Struct):
     rests_ms: int = 0
     """How long it is still closed; until then its queue does not move."""
     spent: bool = False
-    """What waits here uses up its day; only tomorrow makes room."""
+    """What waits here, with what is kept for its retries, uses up its day."""
+    keeps_units: bool = False
+    """There is some of its day left, if only for retries: room may come before tomorrow."""
     wide_room: int = 1_000
     """How much more it may be given of what has to wait for this very number."""
     failures: int = 0
@@ -62,7 +65,7 @@ class PhoneLoad(msgspec.Struct):
     def room_in_ms(self) -> int:
         """When half of what waits here will have gone out: early enough that the queue never runs dry."""
         low, high = LOOK_AGAIN_MS
-        if self.spent:
+        if self.spent and not self.keeps_units:
             return AT_REST_MS
         if self.rests_ms:
             return max(low, min(AT_REST_MS, self.rests_ms))
@@ -78,9 +81,10 @@ def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ah
     """
     who = sender(facts, rules, now_ms=now_ms)
     queued = waiting - (1 if facts.unsettled else 0)
+    kept = _kept_for_retries(who, queued, now_ms)
     rooms = [ahead - waiting, PARKED_AHEAD * ahead - parked]
     if who.left_today is not None:
-        rooms.append(who.left_today - queued)
+        rooms.append(who.left_today - queued - kept)
     return PhoneLoad(
         phone=facts.phone,
         available=is_available(facts, rules, now_ms=now_ms),
@@ -89,10 +93,23 @@ def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ah
         rpm=effective_rpm(who.pace),
         wide_room=PARKED_AHEAD * ahead - waiting - parked,
         rests_ms=(hours.next_open(who.windows, now_ms) or now_ms + AT_REST_MS) - now_ms,
-        spent=who.left_today is not None and who.left_today <= queued,
+        spent=who.left_today is not None and who.left_today <= queued + kept,
+        keeps_units=who.left_today is not None and who.left_today > queued,
         failures=sum(at > now_ms - HEALTH_MS for at in facts.failures),
         restriction=_restriction(facts, now_ms),
     )
+
+
+def _kept_for_retries(who: Sender, queued: int, now_ms: int) -> int:
+    """Units of the day that are not given away yet: a retry without one waits for tomorrow, and its job with it.
+
+    What failed a moment ago comes back and wants one; which of these have come back already is not known, so all count
+    until the longest wait is over. One more is kept until nothing else waits: a message whose outcome is unknown has
+    used its unit up, and its retry takes another.
+    """
+    comes_back = sum(at > now_ms - DELAY_CEILING_MS for at in who.facts.failures)
+    is_last = not queued and who.left_today == 1
+    return comes_back + (0 if is_last else 1)
 
 
 def _restriction(facts: PhoneFacts, now_ms: int) -> Reason | None:

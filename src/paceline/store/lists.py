@@ -52,6 +52,8 @@ class JobFilter(msgspec.Struct, frozen=True):
     states: list[str] | None = None
     tag: str | None = None
     by: str | None = None
+    single: bool | None = None
+    """True: only single sends. False: only lists of contacts."""
     from_ms: int | None = None
     until_ms: int | None = None
 
@@ -120,7 +122,7 @@ class Lists:
         while len(found) < limit and look > 0:
             stretch = await self._caller.call(
                 "job_page", _Jobs, look=min(look, LOOKED_AT_ONCE), take=min(limit - len(found), TAKEN_AT_ONCE),
-                after=after, states=wanted.states, tag=wanted.tag, by=wanted.by,
+                after=after, states=wanted.states, tag=wanted.tag, by=wanted.by, single=wanted.single,
                 **{"from": wanted.from_ms, "until": wanted.until_ms},
             )  # fmt: skip
             found += stretch.jobs

@@ -53,6 +53,7 @@ LOOK_EVERY_STEPS = 50
 """Asking whether all has ended costs more than a step."""
 
 _OWNER = {
+    "staged-not-accepted": "gateway",
     "accepted-not-answered": "gateway",
     "claimed-not-answered": "orchestrator",
     "enqueued-not-answered": "orchestrator",

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -54,10 +55,10 @@ class AsyncioWake:
         self._event = asyncio.Event()
 
     async def wait_ms(self, ms: int) -> None:
-        try:
-            await asyncio.wait_for(self._event.wait(), ms / 1000)
-        except TimeoutError:
-            return
+        # Not `wait_for`: before Python 3.12 it forgets a cancellation that comes together with the notification.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ms / 1000):
+                await self._event.wait()
 
     def notify(self) -> None:
         self._event.set()

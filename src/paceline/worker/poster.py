@@ -4,7 +4,7 @@ A coroutine of its own, because a call to an orchestrator that stands still take
 driver events must not wait for that.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,10 +20,13 @@ from paceline.worker.wake import Wake
 
 log = structlog.stdlib.get_logger(__name__)
 
+MESSAGE_RECEIVED = "MESSAGE_RECEIVED"
 # Three missed ones make a worker silent for the watchdog (LIVENESS_MS 60,000).
 PING_EVERY_MS = 15_000
-# Five days of receipts of the busiest phone; beyond that the oldest are dropped, and told again after a restart.
+# Five days of receipts of the busiest phone; beyond that something is dropped, see `_rank`.
 _MAX_WAITING = 5_000
+# Of many dropped in a row, how often a line tells so.
+_TOLD_EVERY = 1_000
 # Whoever has something to post wakes the poster; this only says "for long".
 _IDLE_MS = 3_600_000
 
@@ -32,6 +35,14 @@ _IDLE_MS = 3_600_000
 class _Post:
     event: WorkerEvent
     receipt: tuple[str, ReceiptKind] | None = None
+
+
+def _rank(post: _Post) -> int:
+    """What is missed least comes first: receipts are in the journal and told again after a restart, a later word about
+    the connection replaces an earlier one, and what a person wrote is nowhere else."""
+    if post.receipt is not None:
+        return 0
+    return 2 if post.event.event == MESSAGE_RECEIVED else 1
 
 
 class Poster:
@@ -46,7 +57,8 @@ class Poster:
         self._rng = rng
         self._wake = wake
         self._ping_every_ms = ping_every_ms
-        self._waiting: deque[_Post] = deque(maxlen=_MAX_WAITING)
+        self._waiting: deque[_Post] = deque()
+        self._dropped: Counter[str] = Counter()
         self._events = 0
         self._failures = 0
         self._retry_at_ms = 0
@@ -54,6 +66,8 @@ class Poster:
 
     def post(self, event: WorkerEvent, receipt: tuple[str, ReceiptKind] | None = None) -> None:
         """Have this told. That a receipt was told is noted in the journal."""
+        if len(self._waiting) >= _MAX_WAITING:
+            self._drop_one()
         self._waiting.append(_Post(event, receipt))
         self._wake.notify()
 
@@ -104,6 +118,17 @@ class Poster:
             self._waiting.popleft()
         if post.receipt is not None:
             await self._shift.journal.mark_receipt(*post.receipt)
+
+    def _drop_one(self) -> None:
+        """The oldest of those that are missed least."""
+        least = min(range(len(self._waiting)), key=lambda place: _rank(self._waiting[place]))
+        name = self._waiting[least].event.event
+        del self._waiting[least]
+        self._dropped[name] += 1
+        if self._dropped[name] % _TOLD_EVERY == 1:
+            # A lost word of a person may have been "stop": somebody must look at the chat.
+            write = log.error if name == MESSAGE_RECEIVED else log.warning
+            write("the line of webhooks is full; some are dropped", name=name, dropped=self._dropped[name])
 
     def _session_event(self, name: str, data: Mapping[str, object], at_ms: int | None) -> WorkerEvent:
         self._events += 1

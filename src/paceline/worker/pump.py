@@ -25,7 +25,7 @@ from paceline.worker.drivers.base import (
     Restriction,
     SendAck,
 )
-from paceline.worker.poster import Poster
+from paceline.worker.poster import MESSAGE_RECEIVED, Poster
 from paceline.worker.protocol import WorkerEvent
 from paceline.worker.reporter import Subject, message_event
 from paceline.worker.shift import Shift
@@ -133,8 +133,8 @@ class EventPump:
 def _received(shift: Shift, event: Received) -> WorkerEvent:
     return WorkerEvent(
         session_id=shift.session_id,
-        event="MESSAGE_RECEIVED",
+        event=MESSAGE_RECEIVED,
         data={"from": event.sender, "text": event.text, "whatsappId": event.whatsapp_id},
         timestamp=event.at_ms,
-        event_id=f"MESSAGE_RECEIVED:{event.whatsapp_id}",
+        event_id=f"{MESSAGE_RECEIVED}:{event.whatsapp_id}",
     )

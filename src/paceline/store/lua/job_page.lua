@@ -1,5 +1,6 @@
 -- A stretch of the list of jobs, newest first: those that match. Changes nothing but that ids whose job is gone are dropped.
--- a: look (ids looked at, at most), take (jobs given, at most), after? {at, id}, from?, until?, states? [name …], tag?, by?
+-- a: look (ids looked at, at most), take (jobs given, at most), after? {at, id}, from?, until?, states? [name …], tag?, by?,
+-- single? (true: only single sends, false: only lists of contacts)
 -- Returns OK {looked, jobs? [{json, state, closedAt?}], next? {at, id} (the last one looked at; absent at the end)}.
 -- Progress is not counted here: over 100,000 bytes that takes Lua 10 ms, and the caller a fraction of one.
 local key, wanted = K.jobs_index(), nil
@@ -20,9 +21,10 @@ end
 
 local function is_wanted(state, json)
   if wanted and not wanted[state] then return false end
-  if not a.tag and not a.by then return true end
+  if not a.tag and not a.by and a.single == nil then return true end
   local job = cjson.decode(json)
   if a.by and job.acceptedBy ~= a.by then return false end
+  if a.single ~= nil and (job.single or false) ~= a.single then return false end
   if not a.tag then return true end
   for _, tag in ipairs(job.tags or {}) do
     if tag == a.tag then return true end

@@ -1,0 +1,63 @@
+"""Which number a request goes to: the one it names, directly or by a session; for a single send without a name the one
+chosen when it is accepted.
+
+Neighbours: `intake` asks, `picture` knows the fleet, `policy.routing` decides.
+"""
+
+from paceline.domain.errors import BadRequest, NotFound
+from paceline.domain.jobs import Job
+from paceline.gateway import checks
+from paceline.gateway.picture import Picture, Watcher
+from paceline.policy.routing import RESTRICTED_ASKED, NotNow, Sticky, To
+from paceline.store.store import Store
+
+
+class Choosing:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._chosen = 0
+        """Single sends that a number was chosen for; round_robin goes on from here."""
+
+    async def owner_of(self, session_id: str) -> str:
+        """The number of a session."""
+        owner = await self._store.sessions.phone_of(session_id) if checks.is_session_id(session_id) else None
+        if owner is None:
+            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+        return owner
+
+    async def named(self, session_id: str | None, phone: str | None) -> str | None:
+        """The number a request names."""
+        digits = None if phone is None else checks.number(phone, "phone")
+        if session_id is not None:
+            owner = await self.owner_of(session_id)
+            if digits is not None and digits != owner:
+                raise BadRequest("PHONE_MISMATCH", "this session belongs to another number", field="phone")
+            return owner
+        if digits is not None and not await self._store.sessions.is_registered(digits):
+            raise NotFound("UNKNOWN_PHONE", "there is no session of this number", field="phone")
+        return digits
+
+    async def single(self, job: Job, to: str, watcher: Watcher, *, now_ms: int) -> tuple[str | None, Picture]:
+        """The number a single send goes to, or None while there is none that could take it."""
+        picture = await watcher.look(now_ms)
+        if job.phone is not None:
+            if job.phone not in picture.phones:
+                picture = await watcher.look(now_ms, fresh=True)
+            if job.send_at is None:
+                checks.budget(picture.sender(job.phone, now_ms=now_ms), now_ms)
+            return job.phone, picture
+        sticky = (await self._store.jobs.stickies([to]))[0]
+        self._chosen += 1
+        decision = await self._route(picture, job, to, sticky, now_ms)
+        if not isinstance(decision, To):
+            # A number may have come a moment ago.
+            picture = await watcher.look(now_ms, fresh=True)
+            decision = await self._route(picture, job, to, sticky, now_ms)
+        if isinstance(decision, To) and decision.phone in picture.phones:
+            return decision.phone, picture
+        return None, picture
+
+    async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
+        fleet = picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms)
+        (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])
+        return fleet.route(sticky, known=known, now_ms=now_ms)

@@ -1,0 +1,123 @@
+"""A crew: the numbers a job may use, each with what waits for it, counted into kinds once for all questions.
+
+Neighbours: `kinds` makes the kinds, `prospect` and `plan` ask about a job, `suggest` about the crew with a change. The
+gateway's picture keeps a crew as long as itself.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from paceline.policy.facts import PhoneFacts, Rules
+from paceline.policy.kinds import Group, Maker, together
+from paceline.policy.pacing import PacerFields
+from paceline.policy.trouble import share_of_failures
+from paceline.policy.workday import Kind
+
+NOBODY = -1
+_AS_IT_IS = PacerFields()
+
+
+class Seat(msgspec.Struct, frozen=True, gc=False):
+    """A number with what waits for it."""
+
+    facts: PhoneFacts
+    load: int = 0
+    parked: int = 0
+
+    @property
+    def is_connected(self) -> bool:
+        return any(session.connection == "CONNECTED" for session in self.facts.sessions)
+
+
+class Crew(msgspec.Struct, frozen=True):
+    seats: Sequence[Seat]
+    kinds: Sequence[Kind | None]
+    """Of each seat; None for one that does nothing."""
+    groups: Sequence[Group]
+    """Those that do something, taken together."""
+    places: Sequence[int]
+    """The group of each seat, `NOBODY` for one in none."""
+    fails: float
+    """The share of attempts that have to be repeated."""
+    waits_for_all: bool = False
+    """Nobody is connected, so all of them are counted on."""
+    away: Sequence[int] = ()
+    """The places of those that are not connected,"""
+    locked: Sequence[int] = ()
+    """that may start no new chats now,"""
+    slowed: Sequence[int] = ()
+    """whose pace somebody or SmartGuard has set."""
+
+    @property
+    def held(self) -> int:
+        """What waits for these numbers now."""
+        return sum(count * (kind.load + kind.parked) for kind, count in self.groups)
+
+
+def crew_of(seats: Sequence[Seat], rules: Rules, *, now_ms: int, known: Crew | None = None) -> Crew:
+    """Who is away gets nothing new while others are there; if nobody is, all will come back or nothing goes.
+
+    Of seats that are the very same in `known`, a crew of the same moment and rules, the kinds are taken over: in a
+    large fleet making them is most of the work.
+    """
+    maker = Maker(rules, now_ms)
+    waits_for_all = not any(seat.is_connected for seat in seats)
+    before: Sequence[Seat] = ()
+    kinds_before: Sequence[Kind | None] = ()
+    if known is not None and known.waits_for_all == waits_for_all:
+        before, kinds_before = known.seats, known.kinds
+    kinds: list[Kind | None] = []
+    for index, seat in enumerate(seats):
+        if index < len(before) and before[index] is seat:
+            kinds.append(kinds_before[index])
+        elif waits_for_all or seat.is_connected:
+            kinds.append(maker.of(seat.facts, load=seat.load, parked=seat.parked))
+        else:
+            kinds.append(None)
+    groups, places = _counted(kinds)
+    fails = share_of_failures([seat.facts for seat in seats], now_ms=now_ms) if known is None else known.fails
+    return Crew(
+        seats,
+        kinds,
+        groups,
+        places,
+        fails,
+        waits_for_all,
+        away=[place for place, seat in enumerate(seats) if seat.facts.sessions and not seat.is_connected],
+        locked=[place for place, seat in enumerate(seats) if seat.facts.restriction and _is_locked(seat, now_ms)],
+        slowed=[place for place, seat in enumerate(seats) if _is_slowed(seat.facts)],
+    )
+
+
+def _is_locked(seat: Seat, now_ms: int) -> bool:
+    return seat.facts.restricted_until > now_ms
+
+
+def _is_slowed(facts: PhoneFacts) -> bool:
+    return facts.rpm_override is not None or facts.pacer != _AS_IT_IS
+
+
+def with_more(crew: Crew, new: Sequence[Seat], rules: Rules, *, now_ms: int) -> Crew:
+    """The crew with some more numbers, which are all alike."""
+    (kind,) = {Maker(rules, now_ms).of(seat.facts) for seat in new}
+    if kind is None or crew.waits_for_all:
+        return crew_of([*crew.seats, *new], rules, now_ms=now_ms, known=crew)
+    return Crew(
+        [*crew.seats, *new],
+        [*crew.kinds, *(kind for _ in new)],
+        [*crew.groups, (kind, len(new))],
+        [*crew.places, *(len(crew.groups) for _ in new)],
+        crew.fails,
+    )
+
+
+def _counted(kinds: Iterable[Kind | None]) -> tuple[list[Group], list[int]]:
+    """Counted by identity, which is quick; whoever is equal all the same is only told apart."""
+    every = list(kinds)
+    numbers = Counter(map(id, every))
+    distinct = {id(kind): kind for kind in every if kind is not None}
+    groups, places = together((kind, numbers[at]) for at, kind in distinct.items())
+    place_of = dict(zip(distinct, places, strict=True))
+    return groups, [place_of.get(id(kind), NOBODY) for kind in every]

@@ -1,0 +1,1 @@
+"""The Python client against the real gateway, and its core by itself."""

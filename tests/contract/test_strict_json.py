@@ -1,0 +1,59 @@
+"""What a JSON decoder would let pass: a field twice, a NUL character. And what must pass all the same."""
+
+import pytest
+
+from paceline.kits import strict_json
+from paceline.kits.problem import Problem
+
+from .platform import FRIEND, Platform, refused
+
+JSON = {"Content-Type": "application/json"}
+LONG = b'"x":"' + b"x" * strict_json.AT_ONCE_BYTES + b'",'
+"""Makes a body one that is looked through in a thread."""
+
+
+@pytest.mark.parametrize("padding", [b"", LONG], ids=["short", "long"])
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param(b'"a":1,"a":2}', "a", id="twice"),
+        pytest.param(b'"a":1,"\\u0061":2}', "a", id="twice, written in two ways"),
+        pytest.param(b'"b":[{"c":{"a":1,"a":2}}]}', "a", id="twice, deep inside"),
+        pytest.param(b'"a":"x\\u0000"}', "a", id="NUL in a text"),
+        pytest.param(b'"a":["x","\\u0000"]}', "a", id="NUL in a list"),
+        pytest.param(b'"a":"\\\\\\u0000"}', "a", id="NUL after a backslash"),
+        pytest.param(b'"a\\u0000":1}', None, id="NUL in a name"),
+    ],
+)
+async def test_it_is_refused_by_name(padding: bytes, body: bytes, field: str | None) -> None:
+    with pytest.raises(Problem) as caught:
+        await strict_json.check(b"{" + padding + body)
+    assert (caught.value.status, caught.value.code) == (400, "INVALID_JSON")
+    assert caught.value.details.get("field") == field
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"a":{"a":1},"b":[{"a":1},{"a":1}]}', id="one name in several objects"),
+        pytest.param(b'{"a":"\\\\u0000"}', id="a text that only looks like an escape"),
+        pytest.param(b'{"a":"\\u0001\\u00000"}'.replace(b"\\u0000", b"\\u0020"), id="other escapes"),
+        pytest.param(b"[]", id="no object"),
+    ],
+)
+async def test_what_is_right_passes(body: bytes) -> None:
+    await strict_json.check(body)
+
+
+async def test_a_caller_is_told_which_field_it_is(platform: Platform) -> None:
+    body = b'{"contacts":["%b"],"text":"a\\u0000b"}' % FRIEND.encode()
+    async with platform.nothing_stored():
+        refused(await platform.gateway.post("/v1/jobs", content=body, headers=JSON), 400, "INVALID_JSON", "text")
+
+
+async def test_a_stop_is_heard_with_whatever_characters_it_comes(platform: Platform) -> None:
+    """A worker only passes on what a person typed; refused, it would be lost."""
+    await platform.connect()
+    data = {"from": FRIEND, "text": "stop", "whatsappId": "3EB0\x00", "note": "\x00"}
+    assert (await platform.webhook("MESSAGE_RECEIVED", data)).status_code == 200
+    assert FRIEND in (await platform.gateway.get("/v1/suppressions")).text
