@@ -201,7 +201,7 @@ async def test_another_session_or_another_task_id_is_another_task(platform: Plat
         pytest.param({"taskId": ""}, "INVALID_REQUEST", "taskId", id="an empty task id"),
         pytest.param({"taskId": "x" * 129}, "INVALID_REQUEST", "taskId", id="a task id too long"),
         pytest.param({"taskId": "a\nb"}, "INVALID_ID", "taskId", id="a line break in a task id"),
-        pytest.param({"taskId": "a\0b"}, "INVALID_ID", "taskId", id="a zero in a task id"),
+        pytest.param({"taskId": "a\0b"}, "INVALID_JSON", "taskId", id="a zero in a task id"),
         pytest.param({"jobId": "a\tb"}, "INVALID_ID", "jobId", id="a tab in a job id"),
         pytest.param({"jobId": None}, "INVALID_REQUEST", "jobId", id="no job id"),
         pytest.param({"sendAt": 1}, "INVALID_REQUEST", "sendAt", id="an unknown field"),
