@@ -111,8 +111,10 @@ class Keys:
             self.forget()
 
     def forget(self) -> None:
-        """After a change made here: it holds from the next request on."""
+        """After a change made here: it holds from the next request on. A reading that is under way may have looked
+        before it."""
         self._read_at_ms = -KEYS_AGE_MS
+        self._reading = None
 
     async def is_live(self, key_id: str) -> bool:
         """For what goes on after its request was let in: a stream ends with its key."""
@@ -189,11 +191,14 @@ class Keys:
         return self._known
 
     async def _read(self, now_ms: int) -> None:
+        this = asyncio.current_task()
         try:
-            self._known = await self._store.guards.api_keys()
-            self._read_at_ms = now_ms
+            found = await self._store.guards.api_keys()
+            if self._reading is this:
+                self._known, self._read_at_ms = found, now_ms
         finally:
-            self._reading = None
+            if self._reading is this:
+                self._reading = None
 
 
 def holder(request: AnyRequest) -> str:

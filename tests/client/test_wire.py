@@ -53,6 +53,15 @@ class Trap(HTTPServer):
         super().__exit__(*arguments)
 
 
+@pytest.mark.parametrize(
+    "url", ["ftp://me:canary@gw", "me:canary@gw", "http://me:canary@gw:port", "http://me:canary@gw?x=1"]
+)
+def test_an_address_that_is_none_is_named_without_its_password(url: str) -> None:
+    with pytest.raises(Misused, match="gw") as misused:
+        Paceline(url, KEY)
+    assert "canary" not in str(misused.value)
+
+
 def test_a_redirect_is_not_followed() -> None:
     with Trap() as trap, Trap(location=trap.url) as gateway, Paceline(gateway.url, KEY) as p:
         with pytest.raises(BadAnswer, match="307"):

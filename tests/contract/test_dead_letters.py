@@ -7,7 +7,8 @@ import pytest
 from paceline.domain.ids import new_ulid
 from paceline.kits.rng import new_rng
 
-from .platform import FRIEND, NOON, PHONE, READ_KEY, SEND_KEY, SESSION, Platform, refused
+from .platform import DAY_MS, FRIEND, NOON, PHONE, READ_KEY, SEND_KEY, SESSION, Platform, refused
+from .uploads import PNG
 
 PATH = "/v1/dead-letters"
 NOBODY = new_ulid(NOON, new_rng(9)) + ":0"
@@ -167,6 +168,20 @@ async def test_all_that_match_are_sent_again_by_the_job_they_come_from(platform:
     assert again["skipped"]["alreadyReplayed"] == 2
     limited = (await replay(platform, "replay", {"again": True, "limit": 1})).json()
     assert (limited["replayed"], limited["more"], limited["jobs"][0]["replayOf"]) == (1, True, other[:26])
+
+
+async def test_a_file_that_is_gone_does_not_keep_the_others_from_being_sent_again(platform: Platform) -> None:
+    """The others were sent, then the whole was a 404 with its key set free: whoever repeated it with `again` sent them
+    twice, and no filter got past such a letter."""
+    ref = (await platform.gateway.post("/v1/media", files={"file": ("a.png", PNG, "image/png")})).json()["mediaRef"]
+    picture = await give_up(platform, mode="image", mediaRef=ref, contacts=["972529876544"])
+    text = await give_up(platform)
+    await platform.media.sweep(platform.clock.at_ms + 31 * DAY_MS)
+    answer = await replay(platform, "replay", {})
+    assert answer.status_code == 202, answer.text
+    assert [job["replayOf"] for job in answer.json()["jobs"]] == [text[:26]]
+    assert answer.json()["skipped"] == {"notReplayable": 1, "alreadyReplayed": 0, "suppressed": 0}
+    refused(await replay(platform, f"{picture}/replay"), 404, "UNKNOWN_MEDIA", "id")
 
 
 async def test_an_idempotency_key_gives_the_first_answer_again(platform: Platform) -> None:

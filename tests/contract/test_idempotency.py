@@ -6,12 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from paceline.domain.errors import Unavailable
+from paceline.domain.errors import BadRequest, Unavailable
+from paceline.gateway.idempotency import Idempotency
 from paceline.gateway.schemas import JobRequest
 from paceline.kits import failpoint
 from paceline.store.guards import IDEMPOTENCY_STALE_MS
 
-from .platform import ADMIN_KEY, DAY_MS, FRIEND, PHONE, SEND_KEY, Platform, refused
+from .platform import ADMIN_KEY, DAY_MS, FRIEND, NOON, PHONE, SEND_KEY, Platform, refused
 
 BODIES: list[Any] = [
     pytest.param("/v1/jobs", {"contacts": [FRIEND, "x"], "text": "hello"}, id="job"),
@@ -193,6 +194,22 @@ async def test_a_late_first_request_does_not_touch_what_its_successor_committed(
     assert answers[0].job_id == answers[1].job_id
     ttl = (await platform.link.read(("TTL", f"job:contacts:{job_id}:0")))[0]
     assert (ttl, await jobs(platform)) == (-1, 1)
+
+
+async def test_a_late_refusal_does_not_forget_its_successors_request(platform: Platform) -> None:
+    """A gateway slept through a download, and woke to find that it took too long. Its repeat was at work by then; with
+    the key forgotten, that one's answer was not kept, and the next repeat made a second job."""
+    guards = platform.store.guards
+
+    async def late(_job_id: str) -> bytes:
+        begun = await guards.begin("b", "k", "hash", "J2", now_ms=NOON + IDEMPOTENCY_STALE_MS)
+        assert (begun.code, begun.job) == ("NEW", "J1")
+        raise BadRequest("MEDIA_URL", "no answer in time")
+
+    with pytest.raises(BadRequest):
+        await Idempotency(platform.store).answer(by="b", key="k", body="hash", job_id="J1", now_ms=NOON, work=late)
+    third = await guards.begin("b", "k", "hash", "J3", now_ms=NOON + IDEMPOTENCY_STALE_MS + 1)
+    assert third.code == "IN_FLIGHT"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from lua.servers import LiveServer
-from paceline.edge import BOOTSTRAP_ID, digest
+from paceline.edge import BOOTSTRAP_ID, KEYS_AGE_MS, digest
 from paceline.gateway import api_keys
+from paceline.store.guards import ApiKeyRecord
 
 from .platform import ADMIN_KEY, DAY_MS, FRIEND, NOON, READ_KEY, SEND_KEY, SESSION, Platform, refused
 
@@ -276,3 +277,29 @@ async def test_a_stream_can_ask_whether_its_key_is_still_good(platform: Platform
     assert not await platform.keys.is_live("none")
     platform.clock.forward(DAY_MS)
     assert not await platform.keys.is_live(created["keyId"])
+
+
+async def test_a_revoked_key_is_refused_at_once_also_while_the_keys_are_being_read(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reading that had looked before the change came in after it, and counted as fresh for another second."""
+    guards, key_id = platform.store.guards, (await made(platform))["keyId"]
+    read, looked, go_on = guards.api_keys, asyncio.Event(), asyncio.Event()
+
+    async def slow() -> list[ApiKeyRecord]:
+        found = await read()
+        looked.set()
+        await go_on.wait()
+        return found
+
+    platform.clock.forward(KEYS_AGE_MS)
+    monkeypatch.setattr(guards, "api_keys", slow)
+    before = asyncio.create_task(platform.keys.is_live(key_id))
+    await looked.wait()
+    monkeypatch.setattr(guards, "api_keys", read)
+    await guards.revoke_key(key_id, by="somebody", now_ms=platform.clock.at_ms)
+    platform.keys.forget()
+    go_on.set()
+    assert await platform.keys.is_live(key_id) is False
+    await before
+    assert await platform.keys.is_live(key_id) is False

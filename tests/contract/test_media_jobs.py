@@ -128,6 +128,27 @@ async def test_an_unknown_ref_is_a_404(platform: Platform, ref: str) -> None:
         refused(await post(platform, mode="image", mediaRef=ref), 404, "UNKNOWN_MEDIA", "mediaRef")
 
 
+@pytest.mark.parametrize(
+    ("ref", "status", "code"),
+    [
+        pytest.param("nobody-knows", 404, "UNKNOWN_MEDIA", id="unknown"),
+        pytest.param("PDF", 400, "MEDIA_TYPE", id="of a type that is no image"),
+        pytest.param("PNG", 200, "", id="good"),
+    ],
+)
+async def test_a_plan_refuses_the_file_that_the_job_would_refuse(
+    platform: Platform, ref: str, status: int, code: str
+) -> None:
+    """It said when the job would be done, and the job was then a 404."""
+    stored = {"PDF": await uploaded(platform, PDF, "application/pdf", "a.pdf"), "PNG": await uploaded(platform)}
+    body = job_with(mode="image", mediaRef=stored.get(ref, ref))
+    async with platform.nothing_stored():
+        answer = await platform.gateway.post("/v1/jobs/plan", json=body)
+    assert answer.status_code == status, answer.text
+    if code:
+        refused(answer, status, code, "mediaRef")
+
+
 async def test_a_ref_whose_file_the_disk_lost_is_a_404(platform: Platform) -> None:
     """Better now than ten thousand times later."""
     ref = await uploaded(platform)
@@ -256,6 +277,16 @@ async def test_only_so_many_are_fetched_at_once(platform: Platform) -> None:
     platform.media._fetching = 0
     assert (await post(platform, mode="image", mediaUrl=URL)).status_code == 202
     assert platform.media._fetching == 0
+
+
+async def test_who_was_told_to_come_again_for_a_file_may_come_at_once(platform: Platform) -> None:
+    """Nothing was accepted. Its key was held for half a minute all the same: 503 `Retry-After: 2`, then only 409."""
+    serve(platform)
+    body, header = job_with(mode="image", mediaUrl=URL), {"Idempotency-Key": "k"}
+    platform.media._fetching = FETCHES_AT_ONCE
+    refused(await platform.gateway.post("/v1/jobs", json=body, headers=header), 503, "UNAVAILABLE")
+    platform.media._fetching = 0
+    assert (await platform.gateway.post("/v1/jobs", json=body, headers=header)).status_code == 202
 
 
 # What a worker may fetch

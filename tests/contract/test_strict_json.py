@@ -51,6 +51,39 @@ async def test_a_caller_is_told_which_field_it_is(platform: Platform) -> None:
         refused(await platform.gateway.post("/v1/jobs", content=body, headers=JSON), 400, "INVALID_JSON", "text")
 
 
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        pytest.param({"text": "a\0b"}, "text", id="NUL in the text"),
+        pytest.param({"tags": "a,b\0"}, "tags", id="NUL in a tag"),
+        pytest.param({"metadata": '{"a":"\\u0000"}'}, "a", id="NUL in the metadata"),
+        pytest.param({"metadata": '{"a":1,"a":2}'}, "a", id="twice in the metadata"),
+    ],
+)
+async def test_the_fields_beside_a_csv_are_held_to_the_same(
+    platform: Platform, query: dict[str, str], field: str
+) -> None:
+    """They stand in the query, where nobody looked: a NUL went out to people."""
+    params, headers = {"text": "hello", **query}, {"Content-Type": "text/csv"}
+    async with platform.nothing_stored():
+        answer = await platform.gateway.post("/v1/jobs", content=f"to\n{FRIEND}\n", params=params, headers=headers)
+        refused(answer, 400, "INVALID_JSON", field)
+
+
+@pytest.mark.parametrize(
+    ("contact", "field"),
+    [
+        pytest.param(f'{{"to":"972520000001","to":"{FRIEND}"}}', "to", id="twice"),
+        pytest.param(f'{{"to":"{FRIEND}","vars":{{"name":"a\\u0000"}}}}', "name", id="NUL"),
+    ],
+)
+async def test_the_contacts_in_a_form_are_held_to_the_same(platform: Platform, contact: str, field: str) -> None:
+    """JSON inside of a form is JSON all the same."""
+    parts = [("contacts", (None, f"[{contact}]")), ("message", (None, "hello"))]
+    async with platform.nothing_stored():
+        refused(await platform.gateway.post("/api/messages", files=parts), 400, "INVALID_JSON", field)
+
+
 async def test_a_stop_is_heard_with_whatever_characters_it_comes(platform: Platform) -> None:
     """A worker only passes on what a person typed; refused, it would be lost."""
     await platform.connect()

@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import gzip
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -306,3 +308,23 @@ async def test_over_tls_the_certificate_must_be_of_the_name_that_was_asked_for(
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "100.63.255.255", "172.15.0.1", "2a00:1450::1", "2606::1"])
 def test_public_is_public(address: str) -> None:
     assert is_public(address)
+
+
+async def test_name_servers_that_are_silent_hold_up_nothing_but_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look-up cannot be stopped. In the threads that all share, those of one webhook whose domain had lapsed held up
+    uploads and large bodies for as long as there were events for it."""
+    answered = threading.Event()
+
+    def silent(*_: object, **__: object) -> list[object]:
+        answered.wait()
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    asked = [asyncio.create_task(SafeHttp().vet(f"https://lapsed{i}.example/")) for i in range(64)]
+    try:
+        await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(int, "1") == 1
+    finally:
+        answered.set()
+        await asyncio.gather(*asked, return_exceptions=True)

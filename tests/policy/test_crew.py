@@ -5,9 +5,10 @@ from collections import Counter
 import msgspec
 import pytest
 
-from paceline.policy import kinds
+from paceline.policy import audience, kinds
 from paceline.policy.crew import NOBODY, Crew, Seat, crew_of, with_more
 from paceline.policy.facts import PhoneFacts, SessionFacts
+from paceline.policy.forecast import Backlog, Forecast
 from paceline.policy.kinds import KEPT_APART, kind_of
 from paceline.policy.plan import plan
 from paceline.policy.prospect import Ask, prospect
@@ -136,3 +137,32 @@ def test_repairs_are_found_in_the_crew(changes, advice):
     found = crew(Seat(number(1, created_at=NOON - 1)), Seat(number(2, **changes)))
     given = suggestions(ask(900), found, RULES, everybody=found, finish_ms=NOON + 60 * DAY_MS)
     assert advice in {item.change for item in given}
+
+
+def test_a_long_job_takes_numbers_together_that_differ_in_minutes():
+    """Twenty cold numbers and months of work: each was walked through every day of them, and every look at the job's
+    state took 50 ms, with recipients in three zones 100."""
+    found = crew(*(Seat(number(index, **_cold(index)), load=index % 7) for index in range(20)))
+    assert len(found.groups) == 20
+    backlog = Backlog(100_000, *audience.groups({ZONE: 100_000}, RULES.policy))
+    apart = Forecast(backlog, found.groups, rules=RULES, fails=found.fails, now_ms=NOON).outlook()
+    long = prospect(ask(100_000), found, RULES)
+    assert long.outlook is not None
+    assert apart is not None
+    assert len(long.outlook.shares) <= 4
+    assert abs(long.outlook.finish_ms - apart.finish_ms) < 0.01 * (apart.finish_ms - NOON)
+    made = plan(ask(100_000), found, RULES)
+    assert len(made.phones) == 20
+    assert sum(row.messages for row in made.phones) == sum(day.messages for day in made.days) == 100_000
+
+
+def test_a_short_job_keeps_them_apart():
+    """There the minutes count."""
+    found = crew(*(Seat(number(index, **_cold(index))) for index in range(20)))
+    outlook = prospect(ask(300), found, RULES).outlook
+    assert outlook is not None
+    assert len(outlook.shares) == 20
+
+
+def _cold(index: int) -> dict:
+    return {"created_at": None, "sends": (NOON - index * 997,), "cap_day": "2026-03-10", "cap_used": index % 19}

@@ -36,9 +36,9 @@ Talk = Generator[Ask | Pause, Reply | Lost | None, T]
 class Retries:
     """How often and how patiently a call is repeated whose repetition is safe."""
 
-    tries: int = 7
-    """All together; 1 is no repeat. With the pauses below about half a minute, in which a request that a crash cut
-    off half way is taken over by its repeat."""
+    tries: int = 9
+    """All together; 1 is no repeat. With the shortest of the pauses below more than the half minute after which a
+    request that a crash cut off half way is taken over by its repeat; with the longest about a minute."""
     first_seconds: float = 0.5
     """The first pause; each later one is twice as long, less up to half of it at random."""
     longest_seconds: float = 16.0

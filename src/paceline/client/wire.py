@@ -79,14 +79,16 @@ def lost(error: httpx.HTTPError) -> Lost:
 
 
 def _checked(url: str) -> httpx.URL:
+    # Before the @ there may be a password.
+    shown = url.rpartition("@")[2]
     if not url.startswith(("http://", "https://")):
-        raise Misused(f"the address must start with http:// or https://, not {url!r}")
+        raise Misused(f"the address must start with http:// or https://, not {shown!r}")
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise Misused(f"{url!r} is no address: {error}") from error
+        raise Misused(f"{shown!r} is no address: {error}") from error
     if not parsed.host or parsed.query or parsed.fragment:
-        raise Misused(f"{url!r} is no address of a gateway")
+        raise Misused(f"{shown!r} is no address of a gateway")
     return parsed
 
 

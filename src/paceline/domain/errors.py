@@ -11,6 +11,7 @@ PacelineError
 │   ├── Unprocessable       422
 │   └── TooMany             429, with the seconds to wait
 ├── Unavailable             503: Redis does not answer or is full; nothing was changed, or the call may be repeated
+│   └── Busy                503: no room or no disk for it just now; for certain nothing was accepted
 └── ConfigError             a setting or a policy file is wrong; all faults at once
 """
 
@@ -76,6 +77,10 @@ class Unavailable(PacelineError):
     """The store cannot serve this now. `retry_after_seconds` is what the HTTP edge tells the caller."""
 
     retry_after_seconds = 2
+
+
+class Busy(Unavailable):
+    """Refused before anything was accepted: whoever repeats it need not find out what became of the first."""
 
 
 class ConfigError(PacelineError):

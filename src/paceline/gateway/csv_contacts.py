@@ -16,6 +16,7 @@ from paceline.domain.errors import BadRequest
 from paceline.domain.jobs import MAX_CONTACTS
 from paceline.domain.text import TEXT_LIMIT
 from paceline.gateway.schemas import BadRow, ContactIn, JobRequest
+from paceline.kits import strict_json
 from paceline.kits.web import decode
 
 STRETCH = 1_000
@@ -45,7 +46,9 @@ def options(query: Iterable[tuple[str, str]]) -> JobRequest:
             raise BadRequest("INVALID_REQUEST", "given twice", field=name)
         fields[name] = _value(name, text)
     # One contact stands in for all: they are read afterwards.
-    return decode(msgspec.json.encode({**fields, "contacts": [""]}), JobRequest)
+    written = msgspec.json.encode({**fields, "contacts": [""]})
+    strict_json.look(written)
+    return decode(written, JobRequest)
 
 
 def _value(name: str, text: str) -> Any:
@@ -57,7 +60,9 @@ def _value(name: str, text: str) -> Any:
     if name == "tags":
         return [tag.strip() for tag in text.split(",")]
     if name == "metadata":
-        return decode(text.encode(), dict[str, Any], inside="metadata")
+        found = decode(text.encode(), dict[str, Any], inside="metadata")
+        strict_json.look(text.encode())
+        return found
     return text
 
 

@@ -6,7 +6,7 @@ The script that accepts the work writes the answer too, so no crash can part the
 import re
 from collections.abc import Awaitable, Callable
 
-from paceline.domain.errors import BadRequest, Conflict, Unavailable, Unprocessable
+from paceline.domain.errors import BadRequest, Busy, Conflict, Unavailable, Unprocessable
 from paceline.store.store import Store
 
 HEADER = "Idempotency-Key"
@@ -47,11 +47,10 @@ class Idempotency:
             raise Conflict("IDEMPOTENCY_IN_FLIGHT", message, field=HEADER, retry_after_seconds=RETRY_AFTER_S)
         try:
             answer = await work(begun.job)
-        except Unavailable:
-            # It may have been accepted with its answer lost. A repeat takes over the same job id and finds out.
-            raise
-        except Exception:
-            await self._store.guards.end(by, key, begun.job, answer=None)
+        except Exception as error:
+            # A store that does not answer may have accepted it. A repeat takes over the same job id and finds out.
+            if isinstance(error, Busy) or not isinstance(error, Unavailable):
+                await self._store.guards.end(by, key, begun.job, answer=None, begun_ms=now_ms)
             raise
         if begun.job != job_id:
             # Taken over from a request that was cut off: what it accepted, it may have accepted without an answer kept.

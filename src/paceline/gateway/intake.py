@@ -234,6 +234,11 @@ class Intake:
                 return code
         raise Unavailable("what was staged did not stay")
 
+    async def check_file(self, request: JobRequest) -> None:
+        """For a plan: a stored file that is named must be there. What an address holds is not looked at."""
+        if request.media_ref is not None:
+            await self._file_of(request, 0)
+
     async def _file_of(self, request: JobRequest, now_ms: int) -> Media | None:
         if request.mode == "message":
             return None

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from paceline.domain.errors import BadRequest, NotFound, TooLarge, Unavailable
+from paceline.domain.errors import BadRequest, Busy, NotFound, TooLarge
 from paceline.domain.media import (
     LOOKED_AT,
     TYPES,
@@ -107,7 +107,7 @@ class MediaDesk:
     async def from_url(self, url: str, mode: Mode, *, now_ms: int) -> Media:
         """Fetched once, now; later nobody looks at the address again."""
         if self._fetching >= FETCHES_AT_ONCE:
-            raise Unavailable("too many files are being fetched")
+            raise Busy("too many files are being fetched")
         self._fetching += 1
         try:
             fetched = await self._http.fetch(
@@ -173,7 +173,7 @@ class MediaDesk:
         with _disk():
             # Housekeeping may have taken the same file away a moment before it was recorded anew.
             if not await self._in_thread(self._files.has, media.ref, media.size):
-                raise Unavailable("the file was being removed just then; send it again")
+                raise Busy("the file was being removed just then; send it again")
         return Stored(media, now_ms + self.limits.kept_days * DAY_MS)
 
     async def _clear_up_after_crashes(self, before_ms: int) -> None:
@@ -215,4 +215,4 @@ def _disk() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Unavailable(f"the disk does not take it: {type(error).__name__}") from error
+        raise Busy(f"the disk does not take it: {type(error).__name__}") from error

@@ -12,6 +12,7 @@ from litestar.datastructures import UploadFile
 from paceline.domain.errors import BadRequest
 from paceline.gateway import checks
 from paceline.gateway.schemas import JobRequest
+from paceline.kits import strict_json
 from paceline.kits.forms import Form, chunks_of
 from paceline.kits.web import decode
 
@@ -35,7 +36,7 @@ async def read_older(form: Form) -> Older:
     caption = await form.text("caption")
     if image is None and caption:
         raise BadRequest("INVALID_REQUEST", "only an image has a caption", field="caption")
-    fields: dict[str, Any] = {"contacts": _contacts(await form.text("contacts"))}
+    fields: dict[str, Any] = {"contacts": await _contacts(await form.text("contacts"))}
     for name in ("sessionId", "phone"):
         if value := await form.text(name):
             fields[name] = value
@@ -58,11 +59,13 @@ async def _sha256(file: UploadFile) -> str:
     return hashed.hexdigest()
 
 
-def _contacts(text: str | None) -> list[Any]:
+async def _contacts(text: str | None) -> list[Any]:
     """A JSON list, or one number a line."""
     written = (text or "").strip()
     if not written:
         raise BadRequest("INVALID_REQUEST", "a JSON list, or one number a line", field="contacts")
     if written.startswith("["):
-        return decode(written.encode(), list[Any], inside="contacts")
+        listed = decode(written.encode(), list[Any], inside="contacts")
+        await strict_json.check(written.encode())
+        return listed
     return [line.strip() for line in written.splitlines() if line.strip()]

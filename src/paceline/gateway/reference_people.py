@@ -77,7 +77,7 @@ PEOPLE: Reference = {
         parameters=(IDEMPOTENCY_KEY,),
     ),
     "POST /v1/dead-letters/replay": Entry(
-        errors=f"{_FILTER} UNKNOWN_MEDIA {REPEATED}",
+        errors=f"{_FILTER} {REPEATED}",
         body={"class": "recipient", "from": "2026-03-09T00:00:00+02:00", "limit": 500},
         answer={
             "status": "accepted",

@@ -106,7 +106,7 @@ _PLAN = {
     "refused": [],
     "bottleneck": "PACE",
     "suggestions": [
-        {"change": "NUMBERS_2", "finishesAt": AT + 9_000, "text": "two more hot numbers: done today 12:02"},
+        {"change": "MORE_NUMBERS", "finishesAt": AT + 9_000, "text": "two more hot numbers: done today 12:02"},
     ],
 }
 _SENT = {"queued": True, "messageId": f"{JOB}:0", "position": 0, "estimatedDelivery": AT + 5_400}
@@ -118,7 +118,9 @@ SENDING: Reference = {
         answer=_JOB_ACCEPTED,
         parameters=(IDEMPOTENCY_KEY, *CSV_OPTIONS),
     ),
-    "POST /v1/jobs/plan": Entry(errors=_OF_A_JOB, body=_JOB_BODY, answer=_PLAN, parameters=CSV_OPTIONS),
+    "POST /v1/jobs/plan": Entry(
+        errors=f"{_OF_A_JOB} MEDIA_TYPE UNKNOWN_MEDIA", body=_JOB_BODY, answer=_PLAN, parameters=CSV_OPTIONS
+    ),
     "POST /api/v1/send": Entry(
         errors=_OF_A_SEND,
         body={"to": "+972 52-987-6543", "message": "Your code is 1234.", "priority": 3},

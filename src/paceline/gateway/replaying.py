@@ -72,6 +72,8 @@ class Replaying:
         job = _new_job(old, ask.job_id, letter_id, 1, ask)
         replay = Replay(letter.job_id, [letter.index], ask.again)
         code = await self._commit(job, [contact], replay, receipts.idem(ask.by, ask.idem_key, answer))
+        if code == "NO_MEDIA":
+            raise NotFound("UNKNOWN_MEDIA", "the file of the old job is not kept any more", field="id")
         if code == "REPLAYED":
             (state,) = await self._store.letters.states([letter])
             raise _already(state.replayed_as) if state.byte == "F" else _not_replayable()
@@ -127,6 +129,10 @@ class Replaying:
             job = _new_job(old, new_id, old_id, len(contacts), ask)
             replay = Replay(old_id, [letter.index for letter in chosen], ask.again)
             code = await self._commit(job, contacts, replay, None)
+            if code == "NO_MEDIA":
+                # Skipped, not refused: other groups may have been sent already.
+                counts.not_replayable += len(chosen)
+                return None
             if code != "REPLAYED":
                 return ReplayJob(job_id=new_id, replay_of=old_id, accepted=job.total)
             # Somebody else was quicker with one of them; the rest is ours.
@@ -162,8 +168,6 @@ class Replaying:
         for _ in range(STAGINGS):
             chunks = await self._store.jobs.stage(job.job_id, contacts)
             code = await self._store.jobs.accept(job, chunks, now_ms=job.accepted_at, idem=idem, replay=replay)
-            if code == "NO_MEDIA":
-                raise NotFound("UNKNOWN_MEDIA", "the file of the old job is not kept any more", field="id")
             if code != "INCOMPLETE":
                 failpoint("accepted-not-answered")
                 return code

@@ -38,6 +38,8 @@ def plan_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[
         now_ms = clock.now_ms()
         phone = await intake.phone_of(asked.session_id, asked.phone)
         picture = await intake.watcher.look(now_ms)
-        return json_answer(_encode(await planner.plan(asked, phone, picture, now_ms=now_ms)), 200)
+        found = await planner.plan(asked, phone, picture, now_ms=now_ms)
+        await intake.check_file(asked)
+        return json_answer(_encode(found), 200)
 
     return [plan_job]

@@ -14,9 +14,10 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import httpx
 
@@ -27,6 +28,9 @@ REDIRECTS = 3
 FETCH_TIMEOUT_S = 30.0
 POST_TIMEOUT_S = 15.0
 RESOLVE_TIMEOUT_S = 5.0
+RESOLVED_AT_ONCE = 16
+"""Names looked up at once, in threads of their own. A look-up whose name server is silent goes on long after nobody
+waits for it; in the threads all share, a few of them would hold up every file and every large body."""
 ADDRESSES_TRIED = 3
 """Of a host that has many; the others are as likely to be down."""
 ANSWER_KEPT = 1_024
@@ -70,8 +74,12 @@ class Fetched:
     """Where it was found in the end, after redirects."""
 
 
+_RESOLVERS = ThreadPoolExecutor(RESOLVED_AT_ONCE, thread_name_prefix="resolve")
+
+
 async def system_resolve(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, look_up)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
@@ -193,13 +201,6 @@ class SafeHttp:
                 await answer.aclose()
 
 
-async def fetch(
-    url: str, *, max_bytes: int, types: Collection[str], timeout_s: float = FETCH_TIMEOUT_S, allow_private: bool = False
-) -> Fetched:
-    """`SafeHttp.fetch` for those who need nothing else of it."""
-    return await SafeHttp(allow_private=allow_private).fetch(url, max_bytes=max_bytes, types=types, timeout_s=timeout_s)
-
-
 @contextmanager
 def _in_our_words() -> Iterator[None]:
     """What the library and the clock raise, as one of ours."""
@@ -243,5 +244,5 @@ def _host_header(target: Target) -> str:
 
 
 __all__ = [
-    "BadAnswer", "Fetched", "Posted", "SafeHttp", "SafeHttpError", "Unreachable", "UnsafeUrl", "fetch",
+    "BadAnswer", "Fetched", "Posted", "SafeHttp", "SafeHttpError", "Unreachable", "UnsafeUrl",
 ]  # fmt: skip

@@ -35,7 +35,7 @@ BODY_LIMIT = MEGABYTE
 
 HEAD_LIMIT = 65_536
 """A request's first line and headers, in bytes. The text of a job as CSV stands in the query: 4,096 characters of up to
-nine bytes each."""
+twelve bytes each."""
 UTF8 = ("utf-8", "utf8", "us-ascii")
 
 ANSWER_HEADERS = "paceline_answer_headers"

@@ -141,10 +141,10 @@ def _heard_ms(facts: PhoneFacts) -> int:
     return min(HEARD_LIMIT_MS, took[len(took) // 2] // 50 * 50) if took else USUAL_HEARD_MS
 
 
-def together(counted: Iterable[Group]) -> tuple[list[Group], list[int]]:
+def together(counted: Iterable[Group], *, apart: int = KEPT_APART) -> tuple[list[Group], list[int]]:
     """The groups a fleet is forecast in, and for each that was given the place of its group among them."""
     given = list(counted)
-    if len(given) <= KEPT_APART:
+    if len(given) <= apart:
         return given, list(range(len(given)))
     sums: dict[Kind, list[int]] = {}
     first: list[Kind] = []

@@ -62,7 +62,7 @@ def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Pla
                     _why_nothing(crew, found), refused=reasons)  # fmt: skip
     shares = [share for share in found.outlook.shares if share.messages >= 0.5]
     own = sendable.size / max(1.0, sum(share.messages * share.phones for share in shares))
-    shown, others, their_messages = _phones(crew, found.outlook.shares, own, sendable.size)
+    shown, others, their_messages = _phones(found.crew or crew, found.outlook.shares, own, sendable.size)
     return Plan(
         starts_at=min((share.start_ms for share in shares if share.start_ms < NEVER), default=None),
         finishes_at=found.finish_ms,

@@ -40,12 +40,15 @@ class Prospect(msgspec.Struct, frozen=True):
     will_expire: int = 0
     outlook: Outlook | None = None
     spread_decides: bool = False
+    crew: Crew | None = None
+    """Whose groups the outlook's shares are."""
 
 
 def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Prospect:
     if not crew.groups:
         return Prospect(None)
     waiting = ahead_of(ask.size, others=ask.others)
+    crew = crew.for_backlog(waiting)
     found = Forecast(
         _backlog(waiting, ask, rules), crew.groups, rules=rules, ahead=ahead, fails=crew.fails, now_ms=ask.start_ms
     )
@@ -55,9 +58,9 @@ def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) ->
     if ask.expires_ms is not None and (finish is None or finish > ask.expires_ms):
         late = min(ask.size, max(0, round(waiting + crew.held - found.sent_by(ask.expires_ms))))
     if finish is None or ask.last_ms <= ask.start_ms:
-        return Prospect(finish, late, outlook)
+        return Prospect(finish, late, outlook, crew=crew)
     spread = max((_from(at, ask, crew, rules, ahead) or finish for at in _looks(ask, crew.groups)), default=finish)
-    return Prospect(max(finish, spread), late, outlook, spread > finish)
+    return Prospect(max(finish, spread), late, outlook, spread > finish, crew)
 
 
 def _backlog(size: int, ask: Ask, rules: Rules) -> Backlog:

@@ -6,6 +6,7 @@ Neighbours: `plan` is the answer these go with.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -26,14 +27,19 @@ WORTH_SHARE = 0.02
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
+Name = Literal[
+    "MORE_NUMBERS", "NO_SPREAD", "NO_GLOBAL_RPM", "ANY_NUMBER", "CONNECT", "UNRESTRICTED", "NO_OVERRIDE", "TRUST_RISES"
+]
+
+
 class Suggestion(msgspec.Struct, frozen=True, rename="camel"):
-    change: str
+    change: Name
     finishes_at: int
     text: str
 
 
 class Change(msgspec.Struct, frozen=True):
-    name: str
+    name: Name
     words: str
     ask: Ask
     crew: Crew
@@ -97,7 +103,7 @@ def _is(count: int) -> str:
 
 
 _REPAIRS: tuple[
-    tuple[str, Callable[[int], str], Callable[[Crew], Sequence[int]], Callable[[PhoneFacts], PhoneFacts]], ...
+    tuple[Name, Callable[[int], str], Callable[[Crew], Sequence[int]], Callable[[PhoneFacts], PhoneFacts]], ...
 ] = (
     (
         "CONNECT",

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from paceline.domain.events import Entry, Event, order, split_place
+from paceline.domain.events import START, Entry, Event, order, split_place
 from paceline.domain.ids import parse_task_id
 from paceline.domain.jobs import Contact, decode_contact
 from paceline.store import keys
@@ -73,7 +73,7 @@ class Events:
     async def newest(self) -> str:
         """The place behind everything."""
         found = _entries(await self._caller.read_one("XREVRANGE", keys.events(), "+", "-", "COUNT", 1))
-        return found[0].id if found else "0-0"
+        return found[0].id if found else START
 
     async def wait(self, place: str, ms: int) -> None:
         """Until something comes after that place, or the time is over. Well below the link's own timeout."""

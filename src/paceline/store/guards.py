@@ -80,9 +80,12 @@ class Guards:
             stale=IDEMPOTENCY_STALE_MS, ttl=IDEMPOTENCY_TTL_S,
         )  # fmt: skip
 
-    async def end(self, key_id: str, idempotency_key: str, job_id: str, *, answer: str | None) -> None:
+    async def end(
+        self, key_id: str, idempotency_key: str, job_id: str, *, answer: str | None, begun_ms: int | None = None
+    ) -> None:
+        """Without an answer it is forgotten, unless another took it over from the one that began then."""
         key = keys.idempotency(key_id, idempotency_key)
-        await self._caller.call("end_idempotent", Answer, key=key, job=job_id, answer=answer)
+        await self._caller.call("end_idempotent", Answer, key=key, job=job_id, answer=answer, begun=begun_ms)
 
     async def suppressed(self, recipients: list[str]) -> set[str]:
         """Which of these are on the list."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from paceline.domain.events import ALL_EVENTS, Event
+from paceline.domain.events import ALL_EVENTS, START, Event
 from paceline.policy.webhooks import RECOVERED_AFTER_MS, Verdict
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
@@ -180,7 +180,7 @@ class Webhooks:
             ]
         rows = await self._caller.read(*commands) if commands else []
         return [
-            WebhookState(record, row[0] or "0-0", pending, _whole(row[1]), _whole(row[2]), row[3])
+            WebhookState(record, row[0] or START, pending, _whole(row[1]), _whole(row[2]), row[3])
             for record, row, pending in zip(records, rows[::2], rows[1::2], strict=True)
         ]
 
