@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from paceline.domain import states
+from paceline.domain import sessions, states
 from paceline.domain.codes import CODES
 from paceline.domain.events import EVENT_TYPES
 from paceline.settings import Settings, UpSettings, env_name
@@ -76,6 +76,30 @@ def state_drawing() -> str:
     return "\n".join([*lines, "```"])
 
 
+def session_table() -> str:
+    def kept(value: object) -> str:
+        return f"`{value}`" if value else ""
+
+    rows = [
+        (f"`{name}`", kept(change.connection), kept(change.authorisation), kept(change.desired),
+         kept(change.quarantine), "yes" if change.new_worker else "", f"{change.why}.")
+        for name, change in sessions.TABLE.items()
+    ]  # fmt: skip
+    head = ("event or wish", "connection", "authorisation", "desired", "quarantine", "new worker", "what and why")
+    return _table(head, rows)
+
+
+def session_status() -> str:
+    return _table(("status", "in WAHA"), [(f"`{word}`", f"`{waha}`") for word, waha in sessions.WAHA.items()])
+
+
+def session_drawing() -> str:
+    """What the table leads to, from a session that was just registered; any state may be stopped."""
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> STARTING"]
+    lines += [f"    {start} --> {end}: {name}" for start, name, end in sessions.DRAWN if sessions.leads_to(name, end)]
+    return "\n".join([*lines, "```"])
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "settings": lambda: settings(Settings),
     "up-settings": lambda: settings(UpSettings, frozenset(Settings.model_fields)),
@@ -86,6 +110,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "keys": keys,
     "state-table": state_table,
     "state-drawing": state_drawing,
+    "session-table": session_table,
+    "session-status": session_status,
+    "session-drawing": session_drawing,
 }
 
 

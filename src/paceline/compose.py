@@ -6,7 +6,8 @@ Each service's `main` takes these parts, adds its own loops and routes, and runs
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -47,6 +48,8 @@ class Parts:
     keys: Keys
     rng: Rng
     brain: BrainPort
+    before_stop: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    """What a service ends in order while it still answers, in the order it was added."""
 
 
 def build(settings: Settings) -> Parts:
@@ -110,7 +113,13 @@ def run(name: str, default_port: int, prepare: Prepare, kind: type[Settings] = S
     `kind` says what this service needs of them."""
     try:
         settings = load(kind)
-        secrets = (settings.api_key, settings.webhook_secret, settings.orchestrator_api_key)
+        secrets = (
+            settings.api_key,
+            settings.webhook_secret,
+            settings.orchestrator_api_key,
+            settings.telegram_bot_token,
+            settings.alert_urls,
+        )
         configure_logging(
             name, settings.log_level, secrets=tuple(secret.get_secret_value() for secret in secrets if secret)
         )
@@ -134,6 +143,11 @@ async def _live(name: str, port: int, prepare: Prepare, parts: Parts) -> None:
             app = await prepare(parts, tasks)
             app.hold_to(BodyLimits(parts.settings.body_timeout_seconds, parts.settings.bodies_at_once_mb * MEGABYTE))
             log.info("listening", host=parts.settings.host, port=port, service=name)
-            await serve(app, parts.settings.host, port)
+            await serve(app, parts.settings.host, port, partial(_say_goodbye, parts))
     finally:
         await parts.link.close()
+
+
+async def _say_goodbye(parts: Parts) -> None:
+    for end in parts.before_stop:
+        await end()

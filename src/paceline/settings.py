@@ -6,6 +6,7 @@ one restart at a time is a waste of an evening.
 """
 
 import ipaddress
+import re
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -36,6 +37,9 @@ TRIVIAL_KEYS = frozenset(
 
 # 16 characters of hex are 64 bits: out of reach for guessing over a network.
 MIN_KEY_LENGTH = 16
+
+_BOT_TOKEN = re.compile(r"\d{3,20}:[A-Za-z0-9_-]{20,100}")
+_CHAT_ID = re.compile(r"-?\d{1,20}|@[A-Za-z0-9_]{3,40}")
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 Milliseconds = Annotated[int, Field(ge=0, le=86_400_000)]
@@ -218,6 +222,107 @@ class Settings(BaseSettings):
     """How long a worker looks for receipts of a message whose outcome is unknown, in ms, before it says so.
     Receipts that were held back arrive within seconds of the reconnect."""
 
+    # The watchdog
+
+    monitor_interval_ms: Annotated[int, Field(ge=100, le=600_000)] = 30_000
+    """How often workers are looked at, in ms: who is silent, stuck or deaf, who is away, what each takes of its
+    host."""
+
+    stuck_ms: Annotated[int, Field(ge=1_000, le=3_600_000)] = 120_000
+    """A connected worker that asks for no work for so many ms is restarted, however it pings. It asks every 20 s,
+    except while it sends."""
+
+    deaf_ms: Annotated[int, Field(ge=20_000, le=3_600_000)] = 180_000
+    """A connected worker that has heard nothing of WhatsApp for so many ms, not even the answer to a keep-alive, is
+    restarted. Workers tell with every ping, which is every 15 s."""
+
+    down_ms: Annotated[int, Field(ge=1_000, le=86_400_000)] = 120_000
+    """A session that should be connected and is not for so many ms is told (SESSION_DOWN). Reconnecting takes
+    seconds."""
+
+    proxy_check_url: Annotated[str, Field(max_length=2_048)] = "https://web.whatsapp.com/"
+    """What is asked for through each proxy to see whether it works; any answer will do. Empty: proxies are not checked,
+    only operators mark them."""
+
+    proxy_check_interval_ms: Annotated[int, Field(ge=1_000, le=86_400_000)] = 300_000
+    """How often each proxy is checked, in ms. Three failures in a row, and it is replaced."""
+
+    # Proxies and profiles
+
+    max_sessions_per_proxy: Annotated[int, Field(ge=1, le=1_000)] = 4
+    """How many sessions with a worker share one proxy. More numbers behind one address look like what they are."""
+
+    max_sessions_per_phone: Annotated[int, Field(ge=1, le=4)] = 4
+    """How many sessions one number has. WhatsApp links at most four devices to an account."""
+
+    inventory_low: Annotated[int, Field(ge=0, le=100_000)] = 5
+    """With fewer proxies that have room, or fewer unused profiles, than this you are told (`INVENTORY_LOW`), once
+    until there are enough again; at none you are told in any case. 0: only at none."""
+
+    # Workers and their runner
+
+    runner: Literal["process", "docker", "external"] = "process"
+    """Who starts the workers: `process`, on this machine, which outlive the orchestrator; `docker`, a container for
+    each session; `external`, somebody else."""
+
+    provisioning_interval_ms: Annotated[int, Field(ge=100, le=600_000)] = 2_000
+    """How often what runs is compared with what is wanted, in ms. Changes are acted on at once; this finds what
+    died."""
+
+    webhook_url: str | None = None
+    """Base address under which workers reach the orchestrator. Unset, it is `ORCHESTRATOR_URL`; in containers
+    `localhost` is the worker itself."""
+
+    enable_keep_alive: bool = True
+    """Whether idle workers say every 15 s that they live. Without it a quiet number looks like a dead one."""
+
+    worker_grace_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000
+    """How long a worker has to end when asked to, in ms, before it is killed: time for a message in flight to come to
+    its end."""
+
+    worker_starts_max: Annotated[int, Field(ge=1, le=1_000)] = 10
+    """After so many starts in a row that did not get healthy a session is FAILED until an operator restarts it. The
+    pauses between them double from 1 s to 5 min."""
+
+    worker_healthy_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 60_000
+    """A worker that was connected, or showed its code, and lived so many ms was healthy: when it ends, the next starts
+    at once and the count begins anew. One that dies sooner every time is a crash loop, however often it connected."""
+
+    worker_orphan_ms: Milliseconds = 0
+    """After so many ms without an answer of the orchestrator a worker ends by itself; 0 is never. `paceline up` uses
+    30 s, so that killing it leaves nothing behind."""
+
+    stop_workers: bool = False
+    """Whether the orchestrator ends its workers when it is asked to stop, as `paceline up` wants. Else they go on, and
+    the next orchestrator finds them."""
+
+    fleet_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")] = "paceline"
+    """Which containers are ours, as a label: two installations on one Docker engine need two names."""
+
+    worker_image: Annotated[str, Field(min_length=1, max_length=255)] = "whatsapp-worker-image:1.0.0"
+    """The image of a worker's container."""
+
+    worker_network: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")] = "paceline-workers"
+    """The Docker network that workers are on, and nobody else but the orchestrator. Made if it is not there."""
+
+    worker_user: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,9}(:[0-9]{1,10})?$")] = "10001:10001"
+    """User and group of the processes in a worker's container, as numbers; never root. The worker's volume must be
+    theirs."""
+
+    worker_memory_mb: Annotated[int, Field(ge=32, le=65_536)] = 512
+    """Memory a worker's container may use, in MB, without swap. A worker needs about 60, one with a WhatsApp client of
+    its own about 200."""
+
+    worker_pids: Annotated[int, Field(ge=8, le=10_000)] = 128
+    """Processes and threads a worker's container may have."""
+
+    worker_data_path: Path | None = None
+    """`PACELINE_DATA` as the Docker engine sees it. Unset, the same path: an orchestrator in a container has to say
+    where its data lies on the host."""
+
+    docker_host: Annotated[str, Field(min_length=1, max_length=1_024)] = "unix:///var/run/docker.sock"
+    """Where the Docker engine answers: `unix://`, `tcp://` or `http(s)://`. Whoever may use it is root on its host."""
+
     # Media
 
     media_max_bytes: Annotated[int, Field(ge=1_024, le=104_857_600)] = 16_777_216
@@ -249,6 +354,44 @@ class Settings(BaseSettings):
     """Whether webhooks may be on a private network or on this machine. Only for those who hold all admin keys
     themselves: whoever may add a webhook can then make the gateway call what only it can reach."""
 
+    # Alerts
+
+    telegram_bot_token: SecretStr | None = None
+    """The token BotFather gave you for the bot that alerts you. With `TELEGRAM_CHAT_ID` this switches Telegram on."""
+
+    telegram_chat_id: Annotated[str | None, Field(max_length=64)] = None
+    """The chat the bot writes to: a number (groups begin with `-`), or `@name` of a public channel."""
+
+    telegram_api_url: str = "https://api.telegram.org"
+    """Base address of the Bot API. Another one only for a Bot API server of your own, or a stand-in in tests."""
+
+    alert_urls: SecretStr | None = None
+    """Other channels as apprise URLs (Slack, mail and some hundred others), separated by spaces, new lines or commas.
+    They hold credentials and are treated as secrets."""
+
+    alert_name: Annotated[str, Field(min_length=1, max_length=64)] = "Paceline"
+    """What every alert begins with, so that you can tell several installations apart."""
+
+    alert_level: Literal["info", "warning", "critical"] = "info"
+    """The least severe alert that is sent. `info` are notes that something is well again."""
+
+    alert_window_minutes: Annotated[int, Field(ge=1, le=1_440)] = 10
+    """What happens again within so many minutes is counted and told in one digest. A person reads a digest every ten
+    minutes; a flood nobody reads."""
+
+    alert_per_minute: Annotated[int, Field(ge=1, le=60)] = 10
+    """Alerts that go out a minute at most, over all kinds; the rest is told in digests. A third of them are kept for
+    critical ones. Telegram lets a bot write 20 a minute to a group."""
+
+    # Audit
+
+    db_path: Path | None = None
+    """The audit trail, an SQLite file: bindings, operators' actions, confirmed sends. Only one orchestrator writes it
+    at a time. Unset, it is `orchestrator.sqlite` in `PACELINE_DATA`, so `./data/orchestrator.sqlite`."""
+
+    audit_kept_days: Annotated[int, Field(ge=1, le=36_500)] = 365
+    """How long rows of the audit trail are kept, in days. A year is what most audits ask for."""
+
     # Housekeeping
 
     job_stats_ttl_seconds: Annotated[int, Field(ge=60, le=31_536_000)] = 86_400
@@ -262,7 +405,11 @@ class Settings(BaseSettings):
     """For crash tests only: a directory in which a file named like a failpoint kills the process that passes
     it."""
 
-    @field_validator("log_level", "send_mode", "routing_strategy", mode="before")
+    @property
+    def audit_path(self) -> Path:
+        return self.db_path or self.data / "orchestrator.sqlite"
+
+    @field_validator("log_level", "send_mode", "routing_strategy", "alert_level", "runner", mode="before")
     @classmethod
     def _ignore_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
@@ -274,7 +421,7 @@ class Settings(BaseSettings):
             raise ValueError("must start with redis://, rediss:// or unix://")
         return value
 
-    @field_validator("orchestrator_url", "session_brain_url")
+    @field_validator("orchestrator_url", "session_brain_url", "telegram_api_url", "webhook_url")
     @classmethod
     def _http_scheme(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
@@ -287,6 +434,23 @@ class Settings(BaseSettings):
         if variables(value):
             raise ValueError("has {{…}} in it, and there is nothing to fill it from")
         return "" if value.strip().lower() in ("", "none") else value.strip()
+
+    @field_validator("telegram_bot_token")
+    @classmethod
+    def _token_is_one(cls, value: SecretStr | None) -> SecretStr | None:
+        # It becomes part of a path; and half a token copied is the usual mistake.
+        if value is not None and not _BOT_TOKEN.fullmatch(value.get_secret_value()):
+            raise ValueError("is not a bot token; it looks like 123456789:AbC… and BotFather has it")
+        return value
+
+    @field_validator("telegram_chat_id")
+    @classmethod
+    def _chat_goes_with_token(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and not _CHAT_ID.fullmatch(value):
+            raise ValueError("is neither a number nor @name")
+        if "telegram_bot_token" in info.data and (value is None) != (info.data["telegram_bot_token"] is None):
+            raise ValueError("and TELEGRAM_BOT_TOKEN go together; one of them is missing")
+        return value
 
     @field_validator("default_max_delay_ms")
     @classmethod

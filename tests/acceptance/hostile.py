@@ -26,7 +26,7 @@ BIG = 40 * MEGABYTE
 """Over every limit there is."""
 LARGEST = 32 * MEGABYTE
 MANY = 100_000
-THERE_IS_NONE = ("INVALID_ID", "UNKNOWN_LETTER", "UNKNOWN_WEBHOOK", "UNKNOWN_PHONE", "UNKNOWN_SESSION")
+THERE_IS_NONE = ("INVALID_ID", "UNKNOWN_LETTER", "UNKNOWN_WEBHOOK", "UNKNOWN_PHONE", "UNKNOWN_PROXY", "UNKNOWN_SESSION")
 """Where a path names something, some routes look for that first; there is none."""
 
 
@@ -157,9 +157,39 @@ FORM_ATTACKS = [
     Attack("a part with 1,000 headers", part("a", b"b", more="X-A: b\r\n" * 1_000) + END, BAD_FORM, FORM_TYPE),
     Attack("a part in no charset", part("a", b"b", more=f"{KLINGON}\r\n") + END, BAD_FORM, FORM_TYPE),
     Attack("a text with NUL", part("contacts", b"97254\x00") + part("message", b"hi\x00") + END, BAD_FORM, FORM_TYPE),
-    Attack("a text of 10 MB", part("contacts", b"9" * 10 * MEGABYTE) + END, BAD_FORM, FORM_TYPE),
+    Attack("a text of 10 MB", part("contacts", b"9" * 10 * MEGABYTE) + END, (*BAD_FORM, "BODY_TOO_LARGE"), FORM_TYPE),
     Attack("a form packed with gzip", gzip.compress(part("a", b"b") + END), PACKED, FORM_TYPE, "gzip"),
 ]  # fmt: skip
+
+
+def file_of(content: bytes) -> bytes:
+    return part("file", content, file="list.txt") + END
+
+
+BAD_FILE = ("INVALID_FILE",)
+FILE_ATTACKS = [
+    Attack("a file of nothing", file_of(b""), BAD_FILE, FORM_TYPE),
+    Attack("a file of line ends", file_of(b"\n" * 5 * MEGABYTE), BAD_FILE, FORM_TYPE),
+    Attack("a file of carriage returns", file_of(b"\r" * 5 * MEGABYTE), BAD_FILE, FORM_TYPE),
+    Attack("a file of comments", file_of(b"#\n" * 2 * MEGABYTE), BAD_FILE, FORM_TYPE),
+    Attack("a file of NUL", file_of(bytes(5 * MEGABYTE)), BAD_FILE, FORM_TYPE),
+    Attack("a file in UTF-16", file_of("http://a:b@c.example:1\n".encode("utf-16")), BAD_FILE, FORM_TYPE),
+    Attack("a file in no UTF-8 at its end", file_of(b"#\n" * MEGABYTE + b"\xff"), BAD_FILE, FORM_TYPE),
+    Attack("a picture as a list", file_of(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9), BAD_FILE, FORM_TYPE),
+    Attack("gzip as a list", file_of(gzip.compress(b"http://a:b@c.example:1\n")), BAD_FILE, FORM_TYPE),
+    Attack("two million lines", file_of(b"a\n" * 2_000_000), ("TOO_MANY_LINES",), FORM_TYPE),
+    Attack("a file over the limit", file_of(b"a" * (5 * MEGABYTE + 1)), ("BODY_TOO_LARGE",), FORM_TYPE),
+    Attack("two files", part("file", b"a", file="a") + file_of(b"b"), ("INVALID_REQUEST",), FORM_TYPE),
+    Attack("a text instead of a file", part("file", b"http://a:b@c.example:1") + END, ("INVALID_REQUEST",), FORM_TYPE),
+]  # fmt: skip
+NONSENSE = {
+    "100,000 lines": b"{\n" * 100_000,
+    "one line": b"{" + b"x" * (5 * MEGABYTE - 1),
+    "nested without end": (b'{"a":' + b"[" * 4_000 + b"\n") * 1_200,
+    "nested deeply": (b'{"a":' + b"[" * 2_000 + b"]" * 2_000 + b',"tags":5}\n') * 1_200,
+    "credentials without end": (b"http://" + b"%41" * 1_500 + b":@\x7f:1\n") * 1_100,
+}
+"""Files of text in which no line is a proxy or a profile. They are read to the end, and nothing of them is stored."""
 
 BAD_CSV = ("INVALID_CSV", "INVALID_REQUEST")
 CSV_ATTACKS = [

@@ -40,6 +40,10 @@ _QUICK = {
     "RETRY_DELAY_MS": "1000",
     "UNKNOWN_GRACE_MS": "1000",
     "POLL_INTERVAL_MS": "200",
+    "PROVISIONING_INTERVAL_MS": "300",
+    # Tests kill one worker often.
+    "WORKER_HEALTHY_MS": "0",
+    "WORKER_ORPHAN_MS": "15000",
 }
 # A healthy WhatsApp that answers at once, with receipts that prove a message soon.
 HEALTHY: dict[str, Any] = {"ack_delay_ms": [5, 30], "delivered_delay_ms": [50, 400], "read_ratio": 0.2}
@@ -162,7 +166,7 @@ class Platform:
         assert self.processes() == []
 
     def kill_up(self) -> None:
-        """kill -9 of `up` itself; its children must not outlive it."""
+        """kill -9 of `up` itself: its services go with it, the workers when nobody answers them any more."""
         assert self.up is not None
         self.up.kill()
         self.up.wait()
@@ -282,7 +286,8 @@ def _mentions(process: Path, mark: bytes) -> bool:
 
 def _number_in(path: Path) -> int | None:
     try:
-        return int(path.read_text())
+        # A worker's file has a second line about it.
+        return int(path.read_text().partition("\n")[0])
     except (FileNotFoundError, ValueError):
         return None
 

@@ -16,17 +16,21 @@ from .hostile import (
     BIG,
     CSV,
     CSV_ATTACKS,
+    FILE_ATTACKS,
     FORM,
     FORM_ATTACKS,
+    FORM_TYPE,
     HEAVY_JOB_ATTACKS,
     JOB_ATTACKS,
     JSON,
     JSON_ATTACKS,
     LARGEST,
     MEGABYTE,
+    NONSENSE,
     THERE_IS_NONE,
     Attack,
     Route,
+    file_of,
     routes,
 )
 from .platform import API_KEY, Platform, wait_for
@@ -59,6 +63,12 @@ def all_routes(platform: Platform) -> list[Route]:
 def job_routes(all_routes: list[Route]) -> list[Route]:
     """Those that take a job: the largest bodies, and metadata that may be anything."""
     return [route for route in all_routes if route.path.startswith("/v1/jobs")]
+
+
+@pytest.fixture
+def upload_routes(all_routes: list[Route]) -> list[Route]:
+    """Those that take a list of proxies or profiles as a file."""
+    return [route for route in all_routes if route.path.startswith("/upload/")]
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +123,36 @@ def test_bad_forms_are_refused_by_every_route(all_routes: list[Route]) -> None:
 
 def test_bad_csv_is_refused_by_every_route(all_routes: list[Route]) -> None:
     strike_all(CSV_ATTACKS, [route for route in all_routes if not route.stores_files], CSV)
+
+
+def test_bad_files_are_refused_by_both_uploads(upload_routes: list[Route]) -> None:
+    assert len(upload_routes) == 2
+    strike_all(FILE_ATTACKS, upload_routes, FORM)
+
+
+def test_files_full_of_nonsense_are_read_to_the_end_and_leave_the_memory_flat(
+    platform: Platform, upload_routes: list[Route]
+) -> None:
+    pid = platform.pid("orchestrator")
+
+    def upload_all() -> None:
+        for name, content in NONSENSE.items():
+            for route in upload_routes:
+                answer = route.post(file_of(content), FORM_TYPE)
+                assert answer.status == 200, f"{name}: {answer}"
+                told = json.loads(answer.body)
+                assert (told["added"], told["duplicates"]) == (0, 0), f"{name}: {told['added']}"
+                assert told["rejectedTotal"] == len(content.splitlines()), name
+
+    upload_all()
+    before, _ = memory_of(pid)
+    forget_peak(pid)
+    for _ in range(3):
+        upload_all()
+    now, peak = memory_of(pid)
+    print(f"\nfiles: {before // MEGABYTE} MB before, {now // MEGABYTE} MB after, {peak // MEGABYTE} MB at most")
+    assert now - before <= GROWTH
+    assert peak - before <= WORST * 5 * MEGABYTE
 
 
 def test_what_is_wrong_deep_inside_a_job_is_refused(job_routes: list[Route]) -> None:

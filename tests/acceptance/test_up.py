@@ -4,6 +4,7 @@ the default policy as a first user meets it."""
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -32,6 +33,59 @@ def test_every_child_has_a_pid_file_and_is_restarted(platform: Platform) -> None
         "all of them to come back",
         lambda: (now := platform.pids()).keys() == SERVICES and not set(now.values()) & set(before.values()),
     )
+
+
+def test_workers_outlive_their_orchestrator_and_are_found_again(platform: Platform, client: Client) -> None:
+    """kill -9 of the orchestrator alone: the same processes go on, and the job with them."""
+    client.wait_connected("sim-1", "sim-2")
+    workers = {name: pid for name, pid in platform.pids().items() if name.startswith("worker-")}
+    job = client.post_job(people(20))
+    client.wait_sent(job, 4)
+    platform.kill("orchestrator")
+    [view] = client.wait_end(job)
+    assert view["progress"]["sent"] == 20
+    assert {name: pid for name, pid in platform.pids().items() if name in workers} == workers
+    judge(platform, client, job)
+
+
+@pytest.mark.parametrize("failpoint", ["worker-begun", "worker-spawned"])
+def test_an_orchestrator_killed_in_the_middle_of_a_start_makes_no_second_worker(
+    platform: Platform, client: Client, failpoint: str
+) -> None:
+    """A worker dies, and the orchestrator while it replaces it: the session comes back, with one worker."""
+    client.wait_connected("sim-1", "sim-2")
+    job = client.post_job(people(20))
+    client.wait_sent(job, 4)
+    has_fired = platform.arm(failpoint)
+    os.kill(platform.pid("worker-sim-1"), 9)
+    wait_for(f"the orchestrator to die at {failpoint}", has_fired)
+    [view] = client.wait_end(job)
+    assert view["progress"]["sent"] == 20
+    client.wait_connected("sim-1", "sim-2")
+    assert sessions_running(platform) == ["sim-1", "sim-2"]
+    judge(platform, client, job)
+
+
+def test_an_up_that_was_killed_is_followed_by_one_that_has_the_same_workers(platform: Platform, client: Client) -> None:
+    """Started again at once, before they have ended by themselves: each session has one worker, not two."""
+    client.wait_connected("sim-1", "sim-2")
+    job = client.post_job(people(30))
+    client.wait_sent(job, 6)
+    assert platform.up is not None
+    platform.up.kill()
+    platform.up.wait()
+    platform.start()
+    [view] = client.wait_end(job)
+    assert view["progress"]["sent"] == 30
+    assert sessions_running(platform) == ["sim-1", "sim-2"]
+    judge(platform, client, job)
+
+
+def sessions_running(platform: Platform) -> list[str]:
+    """The session of every worker process there is; two of one session would stand there twice."""
+    environs = [Path(f"/proc/{pid}/environ").read_text().split("\0") for pid in platform.processes()]
+    told = [entry for environ in environs for entry in environ if entry.startswith("SESSION_ID=")]
+    return sorted(entry.partition("=")[2] for entry in told)
 
 
 def test_a_second_up_on_the_same_data_is_refused(platform: Platform) -> None:

@@ -5,6 +5,8 @@ minute, and the acks that never come and have no receipt.
 """
 
 import json
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -170,13 +172,15 @@ def test_a_banned_number_is_quarantined_and_the_others_go_on(platform: Platform,
     view = client.session(number)
     assert (view["authorisation"], view["restriction"]) == ("LOGGED_OUT", "QUARANTINED")
     client.wait_reason(banned.task(4), "QUARANTINED")
-    # Its worker is killed, and comes back to the same ban.
-    platform.kill(f"worker-{number}")
+    # Its worker is killed, and nobody starts it again.
+    os.kill(platform.pid(f"worker-{number}"), signal.SIGKILL)
+    wait_for("its end to be noticed", lambda: f"worker-{number}" not in platform.pids())
     others = client.post_job(people(10), sessionId="sim-1")
     client.wait_end(others)
     judge(platform, client, others)
     progress = client.job(banned)["progress"]
     assert client.lines_of(banned) == []
+    assert f"worker-{number}" not in platform.pids()
     assert progress["sent"] + progress["failed"] == 0
     client.cancel(banned)
 

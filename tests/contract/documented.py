@@ -54,6 +54,10 @@ async def check(name: str, service: Service, answer: httpx.Response) -> None:
     if promised is None:
         raise NotDocumented(f"{name}: {found[0]} answered {answer.status_code}, which it does not declare")
     kind = answer.headers.get("content-type", "").split(";")[0]
+    if "content" not in promised:
+        if await answer.aread():
+            raise NotDocumented(f"{name}: {found[0]} answered {answer.status_code} with a body, and declares none")
+        return
     if kind not in promised["content"]:
         raise NotDocumented(f"{name}: {found[0]} answered {kind!r}, which it does not declare")
     if body is not None:

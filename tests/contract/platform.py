@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import msgspec
 
+from paceline.alerts.channels import Channel
+from paceline.alerts.loop import Alerts
 from paceline.dispatcher.app import create_app as dispatcher_app
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
@@ -31,8 +33,10 @@ from paceline.orchestrator.app import create_app as orchestrator_app
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.registry import Registry
+from paceline.orchestrator.routes_audit import AuditPages
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
+from paceline.policy.alerts import AlertRules
 from paceline.policy.facts import Rules
 from paceline.policy.retry import RetrySettings
 from paceline.policy.trust import parse
@@ -75,7 +79,9 @@ class HandClock:
 
 
 class Platform:
-    def __init__(self, url: str, *, policy: str = "default", limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, url: str, *, policy: str = "default", limits: Limits = LIMITS, channels: Sequence[Channel] = ()
+    ) -> None:
         self.link = RedisLink(url)
         self.clock = HandClock()
         self.rules = Rules(parse(read_policy(policy)))
@@ -98,6 +104,8 @@ class Platform:
         )
         self.settling = Settling(self.store, RetrySettings())
         self.waiters = Waiters(self.store)
+        self.audit_path = Path(self._folder.name) / "audit.sqlite"
+        self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
         self.services: dict[str, Service] = {
             "gateway": gateway_app(self.store, self.intake, self.media, self.keys, self.clock, outlets=self.outlets),
             "dispatcher": dispatcher_app(
@@ -115,6 +123,8 @@ class Platform:
                 clock=self.clock,
                 terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
                 media=self.files,
+                audit=AuditPages(self.audit_path, asyncio.to_thread),
+                alerts=self.alerts,
             ),
         }
         self._clients = {name: self._client(name, service) for name, service in self.services.items()}

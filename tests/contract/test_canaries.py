@@ -75,3 +75,21 @@ async def test_a_line_about_a_request_names_the_route_and_the_id_but_no_number(
     assert '"request_id": "req-1"' in lines[0]
     assert "/v1/suppressions/{to" in lines[0]
     assert FRIEND not in lines[0]
+
+
+async def test_codes_that_link_a_device_are_in_no_log(platform: Platform, log: io.StringIO) -> None:
+    """Whoever reads a log must not be able to link a device to the number."""
+    await platform.register()
+    await platform.hello()
+    await platform.webhook("QR", {"qr": "canary-qr-text", "epoch": 1})
+    assert (await platform.orchestrator.get(f"/api/sessions/{SESSION}/qr")).json()["qr"] == "canary-qr-text"
+    await platform.store.fleet.give_command(
+        SESSION, "pair", command_id="c1", until_ms=platform.clock.at_ms + 1_000, by="k", now_ms=platform.clock.at_ms
+    )
+    await platform.webhook("COMMAND_DONE", {"commandId": "c1", "ok": True, "pairingCode": "CANA-RYPC"})
+    shown = await platform.orchestrator.post(f"/api/sessions/{SESSION}/pairing-code")
+    assert shown.json()["code"] == "CANA-RYPC"
+    logged = log.getvalue()
+    assert "pairing-code" in logged
+    assert "canary-qr-text" not in logged
+    assert "CANA-RYPC" not in logged

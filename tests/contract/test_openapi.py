@@ -87,11 +87,12 @@ def test_every_good_answer_has_an_example_that_fits(document: dict[str, Any]) ->
     for name, operation in operations(document):
         good = {status: answer for status, answer in operation["responses"].items() if status.startswith("2")}
         assert good, name
-        for answer in good.values():
-            for kind, part in answer["content"].items():
+        for status, answer in good.items():
+            assert ("content" in answer) == (status != "204"), name
+            for kind, part in answer.get("content", {}).items():
                 if kind == JSON or "example" in part:
                     assert faults(document, part["schema"], part["example"]) == [], f"{name}: {kind}"
-            assert JSON in answer["content"] or name in NO_JSON, name
+            assert status == "204" or JSON in answer["content"] or name in NO_JSON, name
 
 
 def test_every_error_has_the_one_shape_a_closed_list_of_codes_and_an_example_of_each(document: dict[str, Any]) -> None:
@@ -137,6 +138,17 @@ async def test_what_the_routes_read_by_themselves_is_described(platform: Platfor
     assert "text/event-stream" in document["paths"]["/v1/events"]["get"]["responses"]["200"]["content"]
 
 
+async def test_a_qr_code_is_json_or_a_picture_and_what_is_dropped_answers_nothing(platform: Platform) -> None:
+    document = await documented.document_of("orchestrator", platform.services["orchestrator"])
+    shown = document["paths"]["/api/sessions/{session_id}/qr"]["get"]["responses"]["200"]["content"]
+    assert shown.keys() == {JSON, "image/png", "image/svg+xml"}
+    for path in ("/api/proxies/{proxy_id}", "/api/profiles/{profile_id}"):
+        good = [status for status in document["paths"][path]["delete"]["responses"] if status.startswith("2")]
+        assert good == ["204"]
+    for verb in ("bad", "ok"):
+        assert document["paths"][f"/api/proxies/{{proxy_id}}/{verb}"]["post"]["requestBody"]["required"] is False
+
+
 async def test_a_worker_shows_its_secret_and_everybody_else_a_key(platform: Platform) -> None:
     document = await documented.document_of("orchestrator", platform.services["orchestrator"])
     for name, operation in operations(document):
@@ -172,7 +184,8 @@ async def test_the_page_shows_every_example_and_every_code_of_every_operation(pl
         method, path = asked.split(" ")
         (block,) = [found for found in blocks if found.startswith(f"{method}</code><code>{path}</code>")]
         parts = [*operation.get("requestBody", {}).get("content", {}).values()]
-        parts += [part for answer in operation["responses"].values() for part in answer["content"].values()]
+        assert all(f"Answer {status}" in block for status in operation["responses"] if status.startswith("2")), asked
+        parts += [part for answer in operation["responses"].values() for part in answer.get("content", {}).values()]
         for part in parts:
             if "example" in part:
                 example = part["example"]
@@ -226,6 +239,13 @@ async def test_an_answer_of_another_shape_is_noticed() -> None:
         await ask("small 3", {"GET /things": other}, "/things")
 
 
+async def test_a_body_where_none_is_declared_is_noticed() -> None:
+    document = await documented.document_of("small 4", small_service({}))
+    del document["paths"]["/things"]["get"]["responses"]["200"]["content"]
+    with pytest.raises(documented.NotDocumented, match="with a body, and declares none"):
+        await ask("small 4", {}, "/things")
+
+
 def test_a_reference_to_a_route_that_does_not_exist_is_noticed() -> None:
     with pytest.raises(LookupError, match="GET /nothing"):
         openapi.document(small_service({}).litestar, {"GET /nothing": Entry()}, apidoc.CATALOGUE)
@@ -268,7 +288,7 @@ async def test_options_and_405_name_all_methods_of_a_path(platform: Platform, na
     document = await documented.document_of(name, platform.services[name])
     for path, item in document["paths"].items():
         filled = re.sub(r"\{\w+\}", "x", path)
-        for method, status in (("OPTIONS", 204), ("PATCH", 405)):
+        for method, status in (("OPTIONS", 204), ("PUT", 405)):
             answer = await platform.client(name).request(method, filled)
             assert answer.status_code == status
             allowed = {word.strip() for word in answer.headers["Allow"].split(",")}

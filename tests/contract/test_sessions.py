@@ -19,11 +19,15 @@ async def test_a_session_is_created_once_and_looks_the_same_everywhere(platform:
     fields = {"phone": f"+{PHONE}", "driver": "simulated", "createdAt": NOON - DAY_MS, "timezone": "Asia/Jerusalem"}
     first = await create(platform, **fields, tags=["a"])
     assert first.status_code == 201
-    assert first.json() == {
-        "sessionId": SESSION, "phone": PHONE, "driver": "simulated", "connection": "STARTING",
+    expected = {
+        "sessionId": SESSION, "phone": PHONE, "driver": "simulated", "status": "STARTING", "connection": "STARTING",
         "authorisation": "UNLINKED", "desired": "running", "epoch": 0, "createdAt": NOON - DAY_MS, "lastSeen": 0,
         "timezone": "Asia/Jerusalem", "restriction": "NONE", "restrictedUntil": None, "tags": ["a"],
+        "paused": False, "removing": False, "generation": 1, "restartReason": None, "failedReason": None,
+        "waitReason": None, "proxy": None, "proxyId": None, "direct": True, "profile": None, "displayName": None,
+        "lastCommand": None,
     }  # fmt: skip
+    assert {name: first.json()[name] for name in expected} == expected
     again = await create(platform, **fields)
     assert (again.status_code, again.json()) == (200, first.json())
     assert (await platform.orchestrator.get(f"/api/sessions/{SESSION}")).json() == first.json()

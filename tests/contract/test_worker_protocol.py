@@ -35,6 +35,7 @@ async def test_hello_gives_the_terms_and_a_new_epoch_to_each_instance(platform: 
         "typing": {"minMs": 1_000, "maxMs": 3_000},
         "unknownGraceMs": 10_000,
         "pending": [],
+        "commands": [],
     }
     assert (await platform.hello()).json()["epoch"] == 1
     assert (await platform.hello(instance="instance-2")).json()["epoch"] == 2
@@ -70,7 +71,8 @@ async def test_a_claim_gives_the_task_with_its_text_and_its_times(platform: Plat
 
 async def test_an_empty_outbox_gives_no_task(platform: Platform) -> None:
     await platform.connect()
-    assert await platform.claim() == {"status": "ok", "task": None, "raw": None, "pending": [], "nowMs": NOON}
+    empty = {"status": "ok", "task": None, "raw": None, "pending": [], "commands": [], "nowMs": NOON}
+    assert await platform.claim() == empty
 
 
 async def test_a_task_whose_claim_was_not_answered_is_asked_for(platform: Platform) -> None:

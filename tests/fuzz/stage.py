@@ -25,14 +25,15 @@ from paceline.kits.http import HEAD_SLACK
 from paceline.kits.http_protocol import Protocol
 from paceline.kits.safe_http import SafeHttp
 from paceline.kits.web import HEAD_LIMIT
+from paceline.orchestrator import linking
 
+from .fleet import SECOND_SESSION, Deaf, Fleet
 from .steering import PUBLIC_URL, Known
 
 STEP_MS = 1_500
 """Between two requests, so that a minute has fewer than the sixty failures after which an address is told to wait."""
 LIFE_EVERY = 20
 """Requests between two moments in which the platform does its own work."""
-SECOND_SESSION, SECOND_PHONE = "s2", "972541234568"
 
 
 async def _nowhere(_host: str, _port: int) -> list[str]:
@@ -55,7 +56,7 @@ class _Server(uvicorn.Server):
 
 class Stage:
     def __init__(self, url: str) -> None:
-        self.platform = Platform(url, limits=Limits(per_key=0, all_keys=0))
+        self.platform = Platform(url, limits=Limits(per_key=0, all_keys=0), channels=[Deaf()])
         self.platform.media._http = SafeHttp(resolve=_nowhere)
         self.platform.webhook_http._resolve = _nowhere
         # A stream says hello and ends, instead of lasting a quarter of an hour.
@@ -63,6 +64,9 @@ class Stage:
         self.urls: dict[str, str] = {}
         self.server_errors: list[str] = []
         self.known: Known = {}
+        self.fleet = Fleet(self.platform, self.known)
+        self.life_goes_on = True
+        """Off while a bug is planted that the life would meet first."""
         self._asked = 0
         self._people = 0
         self._servers: list[uvicorn.Server] = []
@@ -70,8 +74,6 @@ class Stage:
 
     async def run(self, ready: threading.Event) -> None:
         await self.platform.open()
-        await self.platform.connect()
-        await self.platform.connect(SECOND_SESSION, SECOND_PHONE)
         ref = (await self.platform.gateway.post("/v1/media", content=PNG, headers={"Content-Type": "image/png"})).json()
         hook = {"url": PUBLIC_URL, "events": ["*"]}
         webhook = (await self.platform.gateway.post("/v1/webhooks", json=hook)).json()
@@ -83,6 +85,7 @@ class Stage:
         await asyncio.gather(*(up.wait() for up in self._up.values()))
         ready.set()
         await asyncio.gather(*serving)
+        self.fleet.close()
         await self.platform.close()
 
     def stop(self) -> None:
@@ -118,9 +121,11 @@ class Stage:
 
             self.platform.clock.forward(STEP_MS)
             self._asked += 1
-            if self._asked % LIFE_EVERY == 0:
+            if self._asked % LIFE_EVERY == 0 and self.life_goes_on:
                 await self._live()
             await service(scope, receive, sending)
+            if scope["method"] == "DELETE" and scope["path"].startswith("/api/sessions/"):
+                await self.fleet.finish_removals()
 
         return app
 
@@ -129,9 +134,9 @@ class Stage:
         platform = self.platform
         for path in ("/start", "/fleet/resume"):
             await platform.dispatcher.post(path)
+        await self.fleet.live()
         for session in (SESSION, SECOND_SESSION):
-            await platform.webhook("CONNECTED", session=session)
-        await platform.dispatcher.post(f"/sessions/{SESSION}/queue/requeue")
+            await platform.dispatcher.post(f"/sessions/{session}/queue/requeue")
         await platform.gateway.delete(f"/v1/suppressions/{FRIEND}")
         self._people += 3
         people = [f"97252{self._people + i:07d}" for i in range(3)]
@@ -174,8 +179,19 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
+def _impatient() -> Iterator[None]:
+    """Nobody waits for a pairing code: it is there, or it is not."""
+    before = linking.PAIRING_WAIT_MS
+    linking.PAIRING_WAIT_MS = 0
+    try:
+        yield
+    finally:
+        linking.PAIRING_WAIT_MS = before
+
+
+@contextmanager
 def stage() -> Iterator[Stage]:
-    with _quiet(), tempfile.TemporaryDirectory(prefix="paceline-") as folder:
+    with _quiet(), _impatient(), tempfile.TemporaryDirectory(prefix="paceline-") as folder:
         process, path = start_redis(redis_binary("embedded"), folder)
         server = LiveServer("embedded", path, redis.Redis(unix_socket_path=path, decode_responses=True))
         made, ready = Stage(server.url), threading.Event()

@@ -14,6 +14,8 @@ from schemathesis.generation.meta import TestPhase
 from contract.platform import SESSION
 
 WORKER_PATHS = "^/api/(worker|webhook)"
+LINKING = re.compile("/(qr|pairing-code|simulated/scan)$")
+"""What is asked about a session that is not linked yet."""
 PUBLIC_URL = "https://93.184.216.34/paceline"
 """An address needs no name to be looked up; nothing is posted there, since nothing posts here."""
 EVENTS = (
@@ -25,6 +27,9 @@ EVENTS = (
     "MESSAGE_FAILED",
     "MESSAGE_RECEIVED",
     "RESTRICTION",
+    "MESSAGE_DELIVERED",
+    "COMMAND_DONE",
+    "ERROR",
 )
 
 Known = dict[str, Any]
@@ -40,6 +45,8 @@ def steer(case: Any, known: Known) -> None:
         return
     # A step of a story names what the step before it made.
     is_step = case.meta.phase.name == TestPhase.STATEFUL
+    if LINKING.search(case.path):
+        known = {**known, "session_id": known["unlinked"]}
     for name, value in (case.path_parameters or {}).items():
         if name in known and not is_step and _chosen(name, value):
             case.path_parameters[name] = known[name]
@@ -53,11 +60,7 @@ def steer(case: Any, known: Known) -> None:
     if isinstance(case.query, dict):
         _steer_fields(case.query, known)
     if isinstance(case.body, dict):
-        _steer_fields(case.body, known)
-    if case.path == "/api/webhook" and isinstance(case.body, dict):
-        _steer_event(case.body, known)
-    if re.search("/outbox/(ack|nack|extend)$", case.path) and isinstance(case.body, dict) and _chosen("", case.body):
-        _steer_claim(case, known)
+        _steer_body(case, known)
 
 
 def session_of(case: Any) -> str:
@@ -85,6 +88,18 @@ def _steer_fields(fields: dict[str, Any], known: Known) -> None:
                     _steer_fields(item, known)
 
 
+def _steer_body(case: Any, known: Known) -> None:
+    _steer_fields(case.body, known)
+    if case.path.startswith("/upload/"):
+        _steer_upload(case)
+    if case.path == "/api/sessions":
+        _steer_session(case.body)
+    if case.path == "/api/webhook":
+        _steer_event(case.body, known)
+    if re.search("/outbox/(ack|nack|extend)$", case.path) and _chosen("", case.body):
+        _steer_claim(case, known)
+
+
 def _steer_job(case: Any) -> None:
     """The options of a CSV are no options of JSON; and few made-up texts are a CSV."""
     if isinstance(case.body, dict):
@@ -102,11 +117,31 @@ def _steer_job(case: Any) -> None:
             case.query = {"text": "Hello {{name}}"}
 
 
+def _steer_session(body: dict[str, Any]) -> None:
+    """Every other one is somebody's new session."""
+    if _chosen("new", body):
+        number = zlib.crc32(repr(body).encode(errors="replace"))
+        body["phone"] = f"97255{number % 10_000_000:07d}"
+        body |= {"driver": "simulated", "sessionId": f"made-{number}"}
+        for name in ("createdAt", "timezone"):
+            body.pop(name, None)
+
+
+def _steer_upload(case: Any) -> None:
+    """Few made-up texts are a list of proxies, or a profile that says anything."""
+    if _chosen("file", case.body.get("file")):
+        number = zlib.crc32(repr(case.body).encode(errors="replace")) % 100
+        proxy = f"http://user:password@m{number}.example:8080\nnonsense\n"
+        profile = f'{{"displayName": "m{number}", "tags": ["made-up"]}}\n{{"timezone": "Mars"}}\nany text\n'
+        case.body["file"] = (proxy if case.path.endswith("proxies") else profile).encode()
+
+
 def _steer_event(body: dict[str, Any], known: Known) -> None:
     body["event"] = EVENTS[zlib.crc32(repr(body.get("data")).encode(errors="replace")) % len(EVENTS)]
     data = body.get("data")
     if isinstance(data, dict) and _chosen("data", data):
         real = {"messageId": known["taskId"], "whatsappId": known["whatsappId"], "from": "972529876543"}
+        real |= {"commandId": "c-made-up", "ok": _chosen("ok", data), "qr": "2@made-up", "pairingCode": "MADE-UP2"}
         more = {"kind": "NONE", "error": {"code": "NO_ACK"}, "token": known["token"], "epoch": known["epoch"]}
         body["data"] = {**data, **real, **more}
 

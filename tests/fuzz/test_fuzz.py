@@ -2,6 +2,7 @@
 or anything without a key. `make fuzz` is the long one."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def found(report: Report) -> list[str]:
     return [*report.errors, *(f"{what}\n{sample}" for what, sample in report.failures.items())]
 
 
-@pytest.mark.parametrize(("service", "least"), [("gateway", 1_500), ("dispatcher", 500), ("orchestrator", 500)])
+@pytest.mark.parametrize(("service", "least"), [("gateway", 1_500), ("dispatcher", 500), ("orchestrator", 1_200)])
 def test_no_made_up_request_gets_a_wrong_answer(running: Stage, service: str, least: int) -> None:
     report = fuzz(running, service, examples=EXAMPLES, seed=SEED)
     assert found(report) == []
@@ -48,6 +49,38 @@ def test_a_planted_bug_is_found(running: Stage, monkeypatch: pytest.MonkeyPatch,
     report = fuzz(running, "dispatcher", examples=EXAMPLES, seed=SEED, phases=["coverage"], only="/incidents")
     running.server_errors.clear()
     assert any(title in line for line in found(report)), found(report)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "path"),
+    [
+        ("fleet", "wish", "/api/sessions/{session_id}/pause"),
+        ("fleet", "give_command", "/api/sessions/{session_id}/simulated/scan"),
+        ("fleet", "mark_proxy", "/api/proxies/{proxy_id}/bad"),
+        ("inventory", "add_proxies", "/upload/proxies"),
+        ("inventory", "add_profiles", "/upload/profiles"),
+        ("inventory", "drop_profile", "/api/profiles/{profile_id}"),
+    ],
+)
+def test_cases_get_as_far_as_the_store(
+    running: Stage, monkeypatch: pytest.MonkeyPatch, part: str, name: str, path: str
+) -> None:
+    """A bug that is met only by whoever names a session, a proxy, a profile, or uploads lines that are good."""
+    store = getattr(running.platform.store, part)
+    as_it_is = getattr(store, name)
+
+    async def planted(*given: Any, **named: Any) -> Any:
+        answer = await as_it_is(*given, **named)
+        if answer.code not in ("UNKNOWN_SESSION", "UNKNOWN_PROXY", "UNKNOWN_PROFILE") and named["by"] == "bootstrap":
+            raise RuntimeError("planted")
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "life_goes_on", False)
+        patch.setattr(store, name, planted)
+        report = fuzz(running, "orchestrator", examples=12, seed=SEED, phases=["coverage", "fuzzing"], only=path)
+    running.server_errors.clear()
+    assert any("Server error" in line for line in found(report)), sorted(report.answers)
 
 
 def test_a_route_that_lets_everybody_in_is_found(running: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

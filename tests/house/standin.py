@@ -1,17 +1,20 @@
-"""A stand-in for a service or a worker, so that the launcher is tested without the platform: python standin.py
-<package> <name>.
+"""A stand-in for a service, so that the launcher is tested without the platform: python standin.py <package> <name>.
 
-The orchestrator keeps its sessions in a file, as the real one does in Redis; a worker marks its session as connected
-and waits. A file `fail-<name>` in the data directory makes the process exit at once with the code in it.
+The orchestrator keeps its sessions in a file, as the real one does in Redis, and calls all of them connected. For each
+it starts one worker that waits, and leaves it to others to end it. A file `fail-<name>` in the data directory makes the
+process exit at once with the code in it; for a session, its worker keeps dying.
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from paceline.kits.processes import PidFile, Process
 
 DATA = Path(os.environ["PACELINE_DATA"])
 REGISTRY = DATA / "standin-sessions.json"
@@ -20,6 +23,21 @@ JOB_TOTAL = 200
 
 def sessions() -> dict[str, dict[str, object]]:
     return json.loads(REGISTRY.read_text()) if REGISTRY.exists() else {}
+
+
+def look(session: dict[str, object]) -> dict[str, object]:
+    failing = (DATA / f"fail-{session['sessionId']}").exists()
+    return {**session, "connection": "STARTING" if failing else "CONNECTED", "starts": 3 if failing else 0}
+
+
+def start_worker(session: str) -> None:
+    """A process of its own, as the real orchestrator's are."""
+    path = DATA / "run" / f"worker-{session}.pid"
+    if (file := PidFile.read(path)) and file.process.is_alive():
+        return
+    (DATA / "log" / f"worker-{session}.log").write_text("the canary died\n")
+    waiting = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+    PidFile(Process.of(waiting.pid)).write(path)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -32,10 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.headers["X-API-KEY"] != os.environ["API_KEY"]:
             self.answer(401, {"error": {"code": "UNAUTHORIZED"}})
         elif path == "/api/sessions":
-            connected = {file.stem for file in DATA.glob("*.connected")}
-            states = {True: "CONNECTED", False: "STARTING"}
-            items = [{**s, "connection": states[s["sessionId"] in connected]} for s in sessions().values()]
-            self.answer(200, {"items": items, "nextCursor": None})
+            self.answer(200, {"items": [look(one) for one in sessions().values()], "nextCursor": None})
         elif path.startswith("/v1/jobs/"):
             state = os.environ.get("STANDIN_JOB_STATE", "DONE")
             self.answer(200, job_status(state))
@@ -46,6 +61,7 @@ class Handler(BaseHTTPRequestHandler):
             known = sessions()
             session = {**body, "desired": "running"}
             REGISTRY.write_text(json.dumps(known | {body["sessionId"]: session}))
+            start_worker(body["sessionId"])
             self.answer(200 if body["sessionId"] in known else 201, session)
         else:
             self.answer(202, job_accepted(len(body["contacts"])))
@@ -86,20 +102,13 @@ def serve() -> None:
     server.serve_forever()
 
 
-def work() -> None:
-    session_id = os.environ["SESSION_ID"]
-    seen = {key: os.environ.get(key) for key in ("API_KEY", "REDIS_URL", "WEBHOOK_SECRET", "PHONE", "DRIVER")}
-    (DATA / f"{session_id}.env").write_text(json.dumps(seen))
-    (DATA / f"{session_id}.connected").touch()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    while True:
-        signal.pause()
-
-
 if __name__ == "__main__":
     package, name = sys.argv[1:3]
     fails = DATA / f"fail-{name}"
     if fails.exists():
         print(f"{name} cannot go on: the canary died", flush=True)
         sys.exit(int(fails.read_text()))
-    work() if package == "worker" else serve()
+    if package == "orchestrator":
+        for session in sessions():
+            start_worker(session)
+    serve()

@@ -45,6 +45,7 @@ def alive(pid: int) -> bool:
 
 def pid_in(path: Path) -> int | None:
     try:
-        return int(path.read_text())
+        # A worker's file has a second line about it.
+        return int(path.read_text().partition("\n")[0])
     except (FileNotFoundError, ValueError):
         return None

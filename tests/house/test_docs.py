@@ -90,7 +90,7 @@ def test_the_endpoints_listed_are_those_that_exist(service: str) -> None:
         for method, path in _ROUTE.findall(source)
     }
     section = _page("docs/api.md").partition(f"## {service.title()} (port")[2].partition("\n## ")[0]
-    listed = {_plain(cell) for cell in _first_cells(section) if re.match(r"(GET|POST|DELETE) ", cell)}
+    listed = {_plain(cell) for cell in _first_cells(section) if re.match(r"(GET|POST|DELETE|PATCH) ", cell)}
     assert listed == routes
 
 

@@ -1,4 +1,4 @@
-"""`serve` ends on a signal, lets its caller clean up, and does not wait for a long poll."""
+"""`serve` ends on a signal, answers while its caller says goodbye, lets it clean up, and waits for no long poll."""
 
 import signal
 import socket
@@ -27,8 +27,16 @@ async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
+async def goodbye():
+    print("still there" if await answers() else "gone", flush=True)
+
+async def answers():
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(sys.argv[1]))
+    writer.write(b"GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+    return b"204" in await reader.readline()
+
 async def main():
-    await serve(app, "127.0.0.1", int(sys.argv[1]))
+    await serve(app, "127.0.0.1", int(sys.argv[1]), goodbye)
     print("cleaned up", flush=True)
 
 asyncio.run(main())
@@ -51,7 +59,7 @@ def test_a_signal_ends_serve_and_the_caller_cleans_up(number: signal.Signals) ->
     finally:
         server.kill()
         server.wait()
-    assert (server.returncode, output) == (0, "waiting\ncleaned up\n")
+    assert (server.returncode, output) == (0, "waiting\nstill there\ncleaned up\n")
 
 
 def answers(url: str) -> bool:

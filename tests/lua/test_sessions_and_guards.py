@@ -31,6 +31,14 @@ class TestRegister:
         assert stage.register(phone="972500000002") == "TAKEN"
         assert stage.dump() == before
 
+    def test_one_that_is_being_removed_is_not_there_already(self, stage: Stage) -> None:
+        stage.register()
+        value_of(stage.store.fleet.wish(SESSION, "remove", reason="OPERATOR", by="k", now_ms=stage.now))
+        before = stage.dump()
+        assert stage.register() == "REMOVING"
+        assert stage.register(phone="972500000002") == "TAKEN"
+        assert stage.dump() == before
+
     def test_a_phone_has_a_limit_of_sessions(self, stage: Stage) -> None:
         assert [stage.register(f"s{number}") for number in range(4)] == ["OK"] * 4
         before = stage.dump()

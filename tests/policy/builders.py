@@ -75,8 +75,8 @@ NOON = ms("2026-03-10T12:00", ZONE)
 OLD = NOON - 30 * DAY_MS
 
 
-def live(name: str = "s1", now_ms: int = NOON) -> SessionFacts:
-    return SessionFacts(name, "CONNECTED", now_ms)
+def live(name: str = "s1", now_ms: int = NOON, *, paused: bool = False) -> SessionFacts:
+    return SessionFacts(name, "CONNECTED", now_ms, paused)
 
 
 def head(task: str = "J:0", **changes) -> Head:

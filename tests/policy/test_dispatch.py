@@ -65,6 +65,7 @@ ORDER = [
     (Reason.QUARANTINED, {"quarantined": True}, NOON + RECHECK_MS),
     (Reason.UNSETTLED, {"unsettled": "J:9"}, NOON + RECHECK_MS),
     (Reason.NOT_CONNECTED, {"sessions": ()}, NOON + RECHECK_MS),
+    (Reason.SESSION_PAUSED, {"sessions": (SessionFacts("s1", "CONNECTED", NOON, paused=True),)}, NOON + RECHECK_MS),
     (Reason.COOLDOWN, {"cooldown_until": NOON + 5}, NOON + 5),
     (Reason.QUIET_HOURS, {"timezone": "America/Los_Angeles"}, ms("2026-03-10T07:00", "America/Los_Angeles")),
     (Reason.DAILY_CAP, {"cap_day": "2026-03-10", "cap_used": 500}, ms("2026-03-11T00:00", ZONE)),
@@ -83,7 +84,7 @@ def test_one_reason_to_wait(reason, changes, until):
 @pytest.mark.parametrize(("first", "second"), [*combinations(range(len(ORDER)), 2)])
 def test_the_higher_rule_gives_the_reason(first, second):
     """Of any two rules that hold at once the one that stands higher in the table is told."""
-    decision = decided(**ORDER[second][1], **ORDER[first][1])
+    decision = decided(**{**ORDER[second][1], **ORDER[first][1]})
     assert decision.final.reason == ORDER[first][0]
 
 
@@ -240,11 +241,29 @@ def test_no_common_hour_fails():
         pytest.param([live("s2"), live("s1")], None, "s1", id="any: the same one every time"),
         pytest.param([live("s1"), live("s2")], "s2", "s2", id="pinned: its own"),
         pytest.param([SessionFacts("s1", "STOPPED", NOON), live("s2")], None, "s2", id="any live one"),
+        pytest.param([live("s1", paused=True), live("s2")], None, "s2", id="not the paused one"),
     ],
 )
 def test_which_session(sessions, pinned, session_id):
     """A task that a session may have sent goes only through that session; others through a live one."""
     assert decided(sessions=tuple(sessions), heads=(head(pinned=pinned, state="t"),)).final.session_id == session_id
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        pytest.param((), Reason.SESSION_PAUSED, id="the only one that is connected"),
+        pytest.param((SessionFacts("s2", "STOPPED", NOON),), Reason.SESSION_PAUSED, id="the others are away"),
+    ],
+)
+def test_a_paused_session_sends_nothing(others, reason):
+    """It is connected, so the reason is the pause; a session that is away cannot stand in for it."""
+    assert decided(sessions=(live("s1", paused=True), *others)).final == Wait(NOON + RECHECK_MS, reason)
+
+
+def test_a_task_pinned_to_a_paused_session_says_so():
+    decision = decided(sessions=(live("s1", paused=True), live("s2")), heads=(head(pinned="s1", state="t"),))
+    assert decision.steps == (Step("park", "<J:0>", "J:0", "SESSION_PAUSED", NOON + PINNED_RECHECK_MS),)
 
 
 def test_a_pinned_task_waits_for_its_session():

@@ -41,6 +41,7 @@ REFUSALS = [
     ("cooling down", {"phone": {"cooldown_until": NOON + 1}}, Refuse("return", Reason.COOLDOWN)),
     ("closed", {"phone": {"timezone": "America/Los_Angeles"}}, Refuse("return", Reason.QUIET_HOURS)),
     ("job paused", {"job_paused": True}, Refuse("return", Reason.JOB_PAUSED)),
+    ("session paused", {"session_paused": True}, Refuse("return", Reason.SESSION_PAUSED)),
     (
         "a new chat on a locked number",
         {"is_known": False, "phone": {"restriction": "TIME_LOCKED", "restricted_until": NOON + 9}},

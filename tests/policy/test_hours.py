@@ -204,10 +204,14 @@ def test_a_strange_zone_name_is_no_zone_and_no_error(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe", "Europe/London\x00", "tzdata.zi"]
-)
+    "name",
+    [
+        "", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe", "Europe/London\x00", "tzdata.zi",
+        "localtime", "posixrules", "posix/UTC", "right/UTC",
+    ],
+)  # fmt: skip
 def test_no_zones(name):
-    """Paths, folders and files that are no timezones are refused."""
+    """Paths, folders, files that are no timezones, and those that mean another zone on another host are refused."""
     assert not hours.is_zone(name)
 
 

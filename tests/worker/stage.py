@@ -24,6 +24,7 @@ from paceline.worker.protocol import (
     ByRaw,
     ClaimAnswer,
     ClaimedTask,
+    Command,
     Handle,
     HelloAnswer,
     NotWanted,
@@ -183,6 +184,8 @@ class Orchestrator:
         self.refuse_reports = False
         self.journal_ids: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.commands: list[Command] = []
+        """Given at every claim, until the test takes them away."""
         self.media_errors: list[Exception] = []
         """Raised instead of giving a file, one for each time it is asked for."""
 
@@ -223,12 +226,19 @@ class Orchestrator:
             typing=self.typing,
             unknown_grace_ms=self.grace_ms,
             pending=pending,
+            commands=list(self.commands),
         )
 
-    async def claim(self, *, epoch: int) -> ClaimAnswer:
+    async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
         end_ms = self.clock.ms + 20_000
         while self.clock.ms < end_ms:
             self._fence(epoch)
+            if self.wanted == "nobody":
+                raise NotWanted("go")
+            if commands_only:
+                self.calls.append(("commands", epoch))
+            if self.commands or commands_only:
+                return ClaimAnswer(now_ms=self.clock.ms, commands=list(self.commands))
             self.lapse()
             busy = any(task.state == "claimed" for task in self.tasks.values())
             if self.queue and not busy:

@@ -5,6 +5,7 @@ import json
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 
 from paceline.domain.errors import ConfigError
 from paceline.domain.ids import whatsapp_id
+from paceline.kits.processes import PidFile, Process
 from paceline.worker.environment import read_environment
 
 TASK = "01JB0000000000000000000000:0"
@@ -124,7 +126,7 @@ def orchestrator() -> Iterator[Orchestrator]:
     server.server_close()
 
 
-Start = Callable[[], "subprocess.Popen[bytes]"]
+Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
@@ -142,9 +144,10 @@ def start(orchestrator: Orchestrator, tmp_path: Path) -> Iterator[Start]:
         "DRIVER": "simulated",
     }
 
-    def begin() -> subprocess.Popen[bytes]:
+    def begin(**more: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "paceline.worker.main"]
         with (tmp_path / "worker.log").open("ab") as errors:
-            process = subprocess.Popen([sys.executable, "-m", "paceline.worker.main"], env=env, stderr=errors)
+            process = subprocess.Popen(command, env=env | more, stderr=errors)
         started.append(process)
         return process
 
@@ -216,6 +219,59 @@ def test_a_worker_that_is_not_wanted_ends_with_3_and_says_nothing(orchestrator: 
     assert {name for name, _ in orchestrator.calls} == {"hello"}
 
 
+def test_it_is_the_instance_that_its_runner_says_and_tells_so_on_its_volume(
+    orchestrator: Orchestrator, start: Start, tmp_path: Path
+) -> None:
+    process = start(INSTANCE_ID="i-7", GENERATION="3")
+    wait_for(lambda: orchestrator.heard("hello"))
+    assert orchestrator.heard("hello")[0]["instanceId"] == "i-7"
+    held = PidFile.read(tmp_path / "sessions" / "s1" / "worker.lock")
+    assert held is not None
+    assert (held.process, held.about) == (Process.of(process.pid), {"instance": "i-7", "generation": "3"})
+
+
+def test_a_second_worker_on_a_volume_ends_at_once_and_the_first_goes_on(
+    orchestrator: Orchestrator, start: Start, tmp_path: Path
+) -> None:
+    """Even if it is the one that is wanted: two hands in one journal would be worse than none."""
+    first = start()
+    wait_for(lambda: orchestrator.heard("CONNECTED"))
+    assert start(INSTANCE_ID="other").wait(PATIENCE_SECONDS) == 4
+    assert [body["instanceId"] for body in orchestrator.heard("hello") if body["instanceId"] == "other"] == []
+    assert PidFile.read(tmp_path / "sessions" / "s1" / "worker.lock") == PidFile(
+        Process.of(first.pid), {"instance": orchestrator.heard("hello")[0]["instanceId"], "generation": "0"}
+    )
+    first.kill()
+    first.wait()
+    start(INSTANCE_ID="other")
+    wait_for(lambda: [body for body in orchestrator.heard("hello") if body["instanceId"] == "other"])
+
+
+def test_a_volume_of_another_number_is_left_alone(orchestrator: Orchestrator, start: Start, tmp_path: Path) -> None:
+    """A session was removed and its id given to another number: that one was linked at once, as the first."""
+    first = start()
+    wait_for(lambda: orchestrator.heard("CONNECTED"))
+    first.terminate()
+    assert first.wait(PATIENCE_SECONDS) == 0
+    assert start(INSTANCE_ID="other", PHONE="447700900001").wait(PATIENCE_SECONDS) == 1
+    assert [body for body in orchestrator.heard("hello") if body["instanceId"] == "other"] == []
+    start(INSTANCE_ID="same")
+    wait_for(lambda: [body for body in orchestrator.heard("hello") if body["instanceId"] == "same"])
+
+
+def test_a_worker_that_nobody_answers_ends_by_itself_if_it_was_told_to(
+    orchestrator: Orchestrator, start: Start
+) -> None:
+    """What becomes of one that was answered before shows in tests/acceptance, where `up` is killed."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        patient = start(WEBHOOK_URL=url)
+        other = start(WEBHOOK_URL=url, SESSION_ID="s2", ORPHAN_MS="500")
+        assert other.wait(PATIENCE_SECONDS) == 5
+        assert patient.poll() is None
+
+
 def test_behaviour_is_changed_under_a_running_worker(orchestrator: Orchestrator, start: Start, tmp_path: Path) -> None:
     """Offline and back by editing simulated.toml."""
     start()
@@ -244,6 +300,9 @@ def test_the_worker_does_not_load_what_it_does_not_need() -> None:
         ({"WEBHOOK_SECRET": ""}, "WEBHOOK_SECRET"),
         ({"DRIVER": "pigeon"}, "DRIVER"),
         ({"ENABLE_KEEP_ALIVE": "perhaps"}, "ENABLE_KEEP_ALIVE"),
+        ({"INSTANCE_ID": "a b"}, "INSTANCE_ID"),
+        ({"GENERATION": "first"}, "GENERATION"),
+        ({"ORPHAN_MS": "-1"}, "ORPHAN_MS"),
     ],
 )
 def test_a_bad_environment_is_named(change: dict[str, str], named: str) -> None:

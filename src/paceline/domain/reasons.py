@@ -12,6 +12,8 @@ class Reason(StrEnum):
     """It is night where the recipient may be."""
     DAILY_CAP = "DAILY_CAP"
     NOT_CONNECTED = "NOT_CONNECTED"
+    SESSION_PAUSED = "SESSION_PAUSED"
+    """An operator paused every connected session of the number."""
     COOLDOWN = "COOLDOWN"
     QUARANTINED = "QUARANTINED"
     TIME_LOCKED = "TIME_LOCKED"

@@ -60,7 +60,8 @@ def _operation(document: Mapping[str, Any], path: str, method: str, operation: M
         parts.append(_content(document, title, body["content"], is_body=True))
     good = {status: answer for status, answer in operation["responses"].items() if status.startswith("2")}
     for status, answer in good.items():
-        parts.append(_content(document, f"Answer {status}", answer.get("content", {})))
+        content = _content(document, f"Answer {status}", answer.get("content", {}))
+        parts.append(content or f"<h3>Answer {status}</h3><p>No body.</p>")
     bad = {status: answer for status, answer in operation["responses"].items() if status not in good}
     parts.append(_operation_errors(document, bad))
     return (

@@ -7,13 +7,16 @@ order.
 import asyncio
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
+import structlog
 import uvicorn
 from uvicorn._types import ASGIApplication
 
 from paceline.kits.http_protocol import Protocol
 from paceline.kits.web import HEAD_LIMIT
+
+log = structlog.stdlib.get_logger(__name__)
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -37,8 +40,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: ASGIApplication, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT; a second signal does not wait for running requests."""
+async def serve(
+    app: ASGIApplication, host: str, port: int, before_stop: Callable[[], Awaitable[object]] | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for running requests. `before_stop` comes first:
+    requests are answered while it runs."""
     server = _Server(
         uvicorn.Config(
             app,
@@ -55,9 +61,21 @@ async def serve(app: ASGIApplication, host: str, port: int) -> None:
         )
     )
 
+    goodbye: asyncio.Task[None] | None = None
+
+    async def say_goodbye() -> None:
+        try:
+            if before_stop is not None:
+                await before_stop()
+        finally:
+            server.should_exit = True
+
     def stop() -> None:
-        server.force_exit = server.should_exit
-        server.should_exit = True
+        nonlocal goodbye
+        if goodbye is None:
+            goodbye = asyncio.create_task(say_goodbye(), name="goodbye")
+        else:
+            server.force_exit = server.should_exit = True
 
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
@@ -67,3 +85,5 @@ async def serve(app: ASGIApplication, host: str, port: int) -> None:
     finally:
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
+        if goodbye is not None and goodbye.done() and goodbye.exception():
+            log.error("not all could be ended in order", exc_info=goodbye.exception())

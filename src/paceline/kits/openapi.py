@@ -136,8 +136,10 @@ def _add_answers(operation: dict[str, Any], entry: Entry) -> None:
             content.clear()
             content.update({media_type: {"schema": schema} for media_type, schema in entry.answers.items()})
         _add_examples(content, entry.answer)
+        if status == str(HTTPStatus.NO_CONTENT.value):
+            answer.pop("content")
         answer.pop("headers", None)
-        if answer.get("description", "").startswith(("Request fulfilled", "Document created")):
+        if answer.get("description", "").startswith(("Request fulfilled", "Document created", "Request accepted")):
             answer["description"] = HTTPStatus(int(status)).phrase
     operation["responses"] = kept
 

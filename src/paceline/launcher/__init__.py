@@ -12,7 +12,7 @@ something else starts the processes (systemd, containers).
     redis_server.py  the embedded Redis
     preflight.py     what is refused before anything runs
     services.py      the command and environment of each process
-    workers.py       one worker process for each session that should run
+    workers.py       ends the workers that the orchestrator could not end itself
     client.py        the HTTP calls the launcher makes
     remote.py        what a command asks a running gateway, wherever it is
     up.py            the composition: start in order, say `ready`, stop in reverse

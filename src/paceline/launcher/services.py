@@ -1,28 +1,24 @@
 """What is started: the command and the environment of each process.
 
-Each process gets the secrets it needs and no others: a worker knows its own session's secret, not the master, not the
-API key, not Redis.
+The workers are not among them: the orchestrator starts those, each with its own session's secret and nothing else.
 """
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from paceline.kits import secrets
 from paceline.launcher.children import ChildSpec
 from paceline.launcher.data import DataDirectory
 from paceline.settings import UpSettings
 
-# A worker that is told it is not wanted (another instance took over, or the session was stopped) exits with this code.
-NOT_WANTED_EXIT = 3
-NOT_WANTED_PAUSE_MS = 5_000
+# The orchestrator ends its workers first, which have their own time for that; then what it has open itself.
+ORCHESTRATOR_GRACE_MS = 15_000
 
-# Time for a message in flight (typing, acknowledgement) to come to its end.
-WORKER_GRACE_MS = 10_000
-
-_NOT_FOR_WORKERS = ("API_KEY", "ORCHESTRATOR_API_KEY", "REDIS_URL", "WEBHOOK_SECRET", "PORT", "PROXY_URL")
+# A worker whose orchestrator is being restarted must not end; one whose `up` was killed must not stay for long.
+ORPHAN_MS = 30_000
 
 
 @dataclass(frozen=True)
@@ -66,38 +62,34 @@ class Processes:
         first = self._settings.dispatcher_port
         names = ["dispatcher", *(f"dispatcher-{number}" for number in range(2, dispatchers + 1))]
         return [
-            self._service("orchestrator", "orchestrator", self._settings.orchestrator_port),
+            self._orchestrator(),
             *(self._service(name, "dispatcher", first + index) for index, name in enumerate(names)),
             self._service("gateway", "gateway", self._settings.gateway_port),
         ]
 
-    def worker(self, session_id: str, phone: str, driver: str) -> ChildSpec:
-        inherited = {key: value for key, value in self._shared.items() if key not in _NOT_FOR_WORKERS}
-        own = {
-            "SESSION_ID": session_id,
-            "PHONE": phone,
-            "DRIVER": driver,
-            "WEBHOOK_URL": self._shared["ORCHESTRATOR_URL"],
-            "WEBHOOK_SECRET": secrets.derive(_revealed(self._settings.webhook_secret), session_id),
+    def _orchestrator(self) -> Service:
+        """It runs the workers, as processes that go when `up` goes."""
+        is_ours = self._settings.runner == "process"
+        runs = {
+            "RUNNER": self._settings.runner,
+            "STOP_WORKERS": "true",
+            # A container would be started again by its engine, and end again.
+            "WORKER_ORPHAN_MS": str(self._settings.worker_orphan_ms or ORPHAN_MS) if is_ours else "0",
         }
-        return ChildSpec(
-            name=f"worker-{session_id}",
-            command=_python("worker", session_id),
-            env=inherited | own,
-            grace_ms=WORKER_GRACE_MS,
-            pause_ms_after={NOT_WANTED_EXIT: NOT_WANTED_PAUSE_MS},
-        )
+        port = self._settings.orchestrator_port
+        grace_ms = self._settings.worker_grace_ms + ORCHESTRATOR_GRACE_MS
+        return self._service("orchestrator", "orchestrator", port, runs, grace_ms)
 
-    def _service(self, name: str, package: str, port: int) -> Service:
-        env = self._service_env | {"PORT": str(port)}
-        return Service(ChildSpec(name=name, command=_python(package, name), env=env), port, self.url(port))
+    def _service(
+        self, name: str, package: str, port: int, more: Mapping[str, str] | None = None, grace_ms: int = 5_000
+    ) -> Service:
+        env = self._service_env | {"PORT": str(port)} | dict(more or {})
+        spec = ChildSpec(name=name, command=_python(package, name), env=env, grace_ms=grace_ms)
+        return Service(spec, port, self.url(port))
 
 
 def _python(package: str, name: str) -> list[str]:
-    """Straight to the entry point: importing the CLI would cost each of many workers a quarter of a second.
-
-    The name is for whoever reads `ps`.
-    """
+    """Straight to the entry point, without the CLI. The name is for whoever reads `ps`."""
     return [sys.executable, "-c", f"import sys; from paceline.{package}.main import main; sys.exit(main())", name]
 
 

@@ -16,7 +16,7 @@ from paceline.kits.http import STOP_SIGNALS
 from paceline.kits.logging import configure_logging
 from paceline.kits.tasks import Supervisor
 from paceline.launcher.children import Child, ChildSpec
-from paceline.launcher.client import PlatformClient
+from paceline.launcher.client import ApiError, PlatformClient
 from paceline.launcher.data import DataDirectory, rotate, tail
 from paceline.launcher.errors import LauncherError
 from paceline.launcher.preflight import (
@@ -30,7 +30,7 @@ from paceline.launcher.preflight import (
 )
 from paceline.launcher.redis_server import RedisServer, find_binary
 from paceline.launcher.services import Processes
-from paceline.launcher.workers import WorkerKeeper
+from paceline.launcher.workers import stop_workers
 
 # Nothing on one machine takes this long, short of a Redis that loads gigabytes.
 READY_SECONDS = 60.0
@@ -86,7 +86,8 @@ class Platform:
         self.key_file = self.data.api_key if "api_key" in missing_keys else None
 
     async def start(self) -> None:
-        """Redis, services, workers; returns when all answer and the asked-for numbers are connected."""
+        """Redis, services; returns when all answer and the asked-for numbers are connected. Their workers are the
+        orchestrator's."""
         redis = self._embedded_redis()
         redis_url = redis.url if redis else self.settings.redis_url
         processes = Processes(self.settings, self.data, redis_url=redis_url, policy=self.policy)
@@ -98,7 +99,7 @@ class Platform:
         if redis:
             await self._start_redis(redis)
         await self._start_services()
-        self._start_workers(processes)
+        self._start_housekeeping()
         await self._connect_sessions()
 
     def log_to_file(self) -> None:
@@ -134,19 +135,17 @@ class Platform:
     async def _start_services(self) -> None:
         services = list(self.services.values())
         self._say(f"starting {', '.join(self.services)}")
+        # Taken down in reverse: the orchestrator ends its workers while it can still hear them; then those it left.
+        self._cleanup.push_async_callback(stop_workers, self.data)
         children = [self._start_child(service.spec) for service in services]
         self._cleanup.push_async_callback(_stop_all, children)
         for service, child in zip(services, children, strict=True):
             healthy = partial(self.client.is_healthy, service.url)
             await self._wait_for(service.spec.name, healthy, partial(list, [child]))
 
-    def _start_workers(self, processes: Processes) -> None:
-        self.workers = WorkerKeeper(self.client, processes, self.data, self._say)
+    def _start_housekeeping(self) -> None:
         tasks = Supervisor()
-        # Taken down in reverse: first nobody starts new workers, then the workers end, then what they report to.
-        self._cleanup.push_async_callback(self.workers.stop)
         self._cleanup.push_async_callback(tasks.stop)
-        tasks.start("workers", self.workers.run)
         tasks.start("log sizes", self._keep_logs_small)
 
     async def _connect_sessions(self) -> None:
@@ -157,17 +156,21 @@ class Platform:
         for session_id, phone in wanted.items():
             await self.client.create_session(session_id, str(phone), self._options.driver)
 
-        def missing() -> set[str]:
-            return wanted.keys() - {s["sessionId"] for s in self.workers.sessions if s.get("connection") == "CONNECTED"}
-
         async def all_connected() -> bool:
-            return not missing()
+            try:
+                sessions = await self.client.sessions()
+            except ApiError:
+                return False
+            missing = [s for s in sessions if s["sessionId"] in wanted and s["connection"] != "CONNECTED"]
+            for session in missing:
+                if session["connection"] == "FAILED" or session.get("starts", 0) >= DEATHS_BEFORE_GIVING_UP:
+                    name = f"worker-{session['sessionId']}"
+                    raise self._failure(f"{name} keeps dying", name)
+            return not missing
 
         # Each worker is a Python process to start; on a small machine a hundred of them take their time.
         seconds = READY_SECONDS + len(wanted)
-        await self._wait_for(
-            "the sessions to connect", all_connected, lambda: self.workers.children(missing()), seconds
-        )
+        await self._wait_for("the sessions to connect", all_connected, lambda: [], seconds)
 
     def _start_child(self, spec: ChildSpec) -> Child:
         child = Child(spec, self.data, self._say)

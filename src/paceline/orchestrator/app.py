@@ -3,10 +3,10 @@
 import hmac
 from typing import Annotated, Any
 
-from litestar import Response, get, post
-from litestar.openapi.datastructures import ResponseSpec
+from litestar import get, post
 from litestar.params import FromPath, QueryParameter
 
+from paceline.alerts.loop import Alerts
 from paceline.apidoc import KEY, WORKER_SECRET
 from paceline.domain.errors import Conflict, Unauthorized
 from paceline.domain.failures import UNKNOWN_OUTCOME
@@ -20,6 +20,8 @@ from paceline.orchestrator import protocol
 from paceline.orchestrator.desk import Claim, Desk
 from paceline.orchestrator.enqueue import Enqueue, EnqueueBody, Enqueued
 from paceline.orchestrator.inbound import Inbound, WorkerEvent
+from paceline.orchestrator.inventory import Inventory, InventoryRules
+from paceline.orchestrator.linking import Linking
 from paceline.orchestrator.protocol import (
     AckBody,
     ClaimAnswer,
@@ -34,20 +36,21 @@ from paceline.orchestrator.protocol import (
     TypingWindow,
 )
 from paceline.orchestrator.reference import REFERENCE
-from paceline.orchestrator.registry import Registry, SessionPage, SessionRequest
+from paceline.orchestrator.registry import Registry
+from paceline.orchestrator.routes_alerts import alerts_route
+from paceline.orchestrator.routes_audit import AuditPages, audit_route
+from paceline.orchestrator.routes_inventory import inventory_routes
 from paceline.orchestrator.routes_media import media_route
+from paceline.orchestrator.routes_sessions import session_routes, until_gone
 from paceline.orchestrator.settling import Settling, Word
 from paceline.orchestrator.waiters import Waiters
 from paceline.store.outbox import Outbox
-from paceline.store.sessions import SessionView
 from paceline.store.store import Store
 
 _WORKER: dict[str, Any] = {"status_code": 200, "tags": ["Workers"], "security": WORKER_SECRET}
 _PATH = "/api/worker/sessions/{session_id:str}"
 
 Timeout = Annotated[int, QueryParameter(ge=0, le=30, description="seconds to wait for a task")]
-Cursor = Annotated[str, QueryParameter(max_length=64, description="nextCursor of the page before")]
-Limit = Annotated[int, QueryParameter(ge=1, le=1_000, description="items in a page")]
 
 
 class WorkerGate:
@@ -75,17 +78,23 @@ def create_app(
     clock: Clock,
     terms: "Terms",
     media: MediaFiles,
+    inventory: Inventory | None = None,
+    audit: AuditPages | None = None,
+    alerts: Alerts | None = None,
 ) -> Service:
     return service(
         name="orchestrator",
         description="Knows the sessions, hands tasks to their workers and settles what became of them.",
         reference=REFERENCE,
         routes=[
-            *_session_routes(registry, keys, clock),
+            *session_routes(registry, Linking(store, registry.rng, waiters), audit, keys, clock),
             *_desk_routes(desk, waiters, gate, clock, terms),
             *_settling_routes(store.outbox, settling, gate, clock),
             media_route(store.media, media, gate.check),
             _enqueue(Enqueue(store), keys, clock),
+            *inventory_routes(inventory or Inventory(store, InventoryRules()), keys, clock),
+            *([audit_route(audit, keys)] if audit else []),
+            *([alerts_route(alerts, keys)] if alerts else []),
             _webhook(inbound, gate, clock),
             _health(store),
         ],
@@ -115,6 +124,7 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
             terms.typing,
             terms.unknown_grace_ms,
             protocol.pending_of(welcome.pending),
+            welcome.commands,
         )
 
     @post(f"{_PATH}/outbox/claim", summary="The next task", opt={"body": ClaimBody}, **_WORKER)
@@ -128,16 +138,17 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
         body = await read_body(request, ClaimBody)
         given = await waiters.poll(
             session_id,
-            lambda: desk.claim(session_id, body.epoch, now_ms=clock.now_ms()),
-            found=lambda answer: answer.task is not None or bool(answer.pending),
+            lambda: desk.claim(session_id, body.epoch, now_ms=clock.now_ms(), commands_only=body.commands_only),
+            found=lambda answer: not answer.is_empty,
             timeout_ms=timeout * 1000,
-            until_gone=lambda: _until_gone(request),
+            until_gone=lambda: until_gone(request),
         )
         given = given or Claim()
         return ClaimAnswer(
             task=given.task,
             raw=protocol.raw_of(given.task) if given.task else None,
             pending=protocol.pending_of(given.pending),
+            commands=given.commands,
             now_ms=clock.now_ms(),
         )
 
@@ -226,35 +237,6 @@ def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
     return webhook
 
 
-def _session_routes(registry: Registry, keys: Keys, clock: Clock) -> list[Handler]:
-    admin: dict[str, Any] = {"guards": [keys.requires("admin")], "security": KEY, "tags": ["Sessions"]}
-
-    @get("/api/sessions", summary="All sessions", **admin)
-    async def list_sessions(cursor: Cursor = "", limit: Limit = 100) -> SessionPage:
-        """In the order of their ids, with what their workers last said and what keeps their numbers from sending."""
-        return await registry.page(cursor, limit, now_ms=clock.now_ms())
-
-    @post(
-        "/api/sessions",
-        summary="Register a session of a number",
-        opt={"body": SessionRequest},
-        status_code=201,
-        responses={200: ResponseSpec(SessionView, description="It was there already")},
-        **admin,
-    )
-    async def create_session(request: AnyRequest) -> Response[SessionView]:
-        """At most four sessions a number. `createdAt` is for a number that is older than its session here."""
-        view, is_new = await registry.register(await read_body(request, SessionRequest), now_ms=clock.now_ms())
-        return Response(view, status_code=201 if is_new else 200)
-
-    @get("/api/sessions/{session_id:str}", summary="One session", **admin)
-    async def get_session(session_id: FromPath[str]) -> SessionView:
-        """As in the list."""
-        return await registry.get(session_id, now_ms=clock.now_ms())
-
-    return [list_sessions, create_session, get_session]
-
-
 def _health(store: Store) -> Handler:
     @get("/health", summary="Is it working?", tags=["Service"], security=[])
     async def health() -> dict[str, str]:
@@ -263,9 +245,3 @@ def _health(store: Store) -> Handler:
         return {"status": "ok"}
 
     return health
-
-
-async def _until_gone(request: AnyRequest) -> None:
-    """Until the caller has hung up; the body was read, so nothing else can come."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

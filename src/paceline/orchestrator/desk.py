@@ -15,7 +15,7 @@ from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.days import stats_day
 from paceline.policy import gate
 from paceline.policy.facts import Rules, sender
-from paceline.store.outbox import Held
+from paceline.store.outbox import Command, Held
 from paceline.store.store import Store
 from paceline.store.texts import Texts
 
@@ -61,23 +61,33 @@ class Pending(msgspec.Struct, frozen=True, rename="camel"):
 class Welcome(msgspec.Struct, frozen=True):
     epoch: int
     pending: list[Pending]
+    commands: list[Command] = []
 
 
 class Claim(msgspec.Struct, frozen=True):
     task: TaskForWorker | None = None
     pending: list[Pending] = []
+    commands: list[Command] = []
+
+    @property
+    def is_empty(self) -> bool:
+        return self.task is None and not self.pending and not self.commands
 
 
 class Desk:
-    def __init__(self, store: Store, rules: Rules, *, lease_ms: int) -> None:
+    def __init__(self, store: Store, rules: Rules, *, lease_ms: int, any_instance: bool = False) -> None:
+        """`any_instance`: somebody else starts the workers, so whichever says hello is the wanted one."""
         self._store = store
         self._rules = rules
         self._lease_ms = lease_ms
+        self._any_instance = any_instance
         self._texts = Texts(store.jobs)
 
     async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Welcome:
         """The instance becomes the newest; what older ones held is asked of it, or ends if nobody can know."""
-        answer = await self._store.outbox.hello(session, instance, journal, now_ms=now_ms)
+        answer = await self._store.outbox.hello(
+            session, instance, journal, now_ms=now_ms, any_instance=self._any_instance
+        )
         _raise_for(answer.code)
         for held in answer.lost:
             await self._store.outbox.settle(
@@ -85,14 +95,14 @@ class Desk:
                 message="the journal that could tell is lost", onWire=True,
                 statsDay=await stats_day(self._store, answer.phone, now_ms),
             )  # fmt: skip
-        return Welcome(answer.epoch, [_pending(held) for held in answer.pending])
+        return Welcome(answer.epoch, [_pending(held) for held in answer.pending], answer.commands)
 
-    async def claim(self, session: str, epoch: int, *, now_ms: int) -> Claim:
-        """The next task, if there is one and it may still go."""
-        opened = await self._store.outbox.open_claim(session, epoch, now_ms=now_ms)
+    async def claim(self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False) -> Claim:
+        """The next task, if there is one and it may still go; before it what the worker has to answer for or to do."""
+        opened = await self._store.outbox.open_claim(session, epoch, now_ms=now_ms, commands_only=commands_only)
         _raise_for(opened.code)
-        if opened.pending:
-            return Claim(pending=[_pending(held) for held in opened.pending])
+        if opened.pending or opened.commands:
+            return Claim(pending=[_pending(held) for held in opened.pending], commands=opened.commands)
         if opened.task is None or opened.facts is None:
             return Claim()
         if opened.task.state in TERMINAL:
@@ -171,7 +181,7 @@ def _pending(held: Held) -> Pending:
 def _raise_for(code: str) -> None:
     errors: dict[str, RequestError] = {
         "UNKNOWN_SESSION": NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId"),
-        "NOT_WANTED": Conflict("NOT_WANTED", "another instance is wanted for this session", field="instanceId"),
+        "NOT_WANTED": Conflict("NOT_WANTED", "this instance is not wanted for this session", field="instanceId"),
         "STALE_EPOCH": Conflict("STALE_EPOCH", "a newer instance holds this session", field="epoch"),
     }
     if code in errors:

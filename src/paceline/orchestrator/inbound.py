@@ -9,20 +9,18 @@ from typing import Any
 
 import msgspec
 
+from paceline.domain import sessions
 from paceline.domain.errors import BadRequest, NotFound
 from paceline.domain.ids import derived_job_id, parse_task_id
 from paceline.domain.jobs import Job
 from paceline.domain.numbers import person
 from paceline.domain.text import TEXT_LIMIT
+from paceline.orchestrator import linking
 from paceline.orchestrator.settling import Settling, Word
 from paceline.policy import stopwords
 from paceline.store.caller import Answer
 from paceline.store.guards import Suppression
 from paceline.store.store import Store
-
-BANNED = {402, 403, 406}
-LOGGED_OUT = 401
-REPLACED = 440
 
 RESTRICTION_KINDS = ("TIME_LOCKED", "CAPPED", "NONE")
 FIRST_MS = 1_000_000_000_000
@@ -30,6 +28,8 @@ FIRST_MS = 1_000_000_000_000
 MAX_RESTRICTION_MS = 366 * 86_400_000
 """A limit that is stated for longer than a year is a mistake in somebody's units."""
 
+ERROR_LIMIT = 256
+QUIET_LIMIT_MS = 366 * 86_400_000
 INBOUND_ID_LIMIT = 128
 """WhatsApp's message ids are a quarter of that."""
 
@@ -40,17 +40,11 @@ CONFIRMATION_VALIDITY_S = 86_400
 """Counted from when they wrote. A stop that reaches us later than that is obeyed and not answered."""
 
 _PROOFS = {"MESSAGE_SENT": "sent", "MESSAGE_DELIVERED": "delivered", "MESSAGE_READ": "read"}
+_HEARD = {"CONNECTED", "MESSAGE_DELIVERED", "MESSAGE_READ", "MESSAGE_RECEIVED"}
 _KNOWN = {
-    *_PROOFS,
-    "QR",
-    "CONNECTED",
-    "DISCONNECTED",
-    "PING",
-    "ERROR",
-    "MESSAGE_FAILED",
-    "MESSAGE_RECEIVED",
-    "RESTRICTION",
-}
+    *_PROOFS, "QR", "CONNECTED", "DISCONNECTED", "PING", "ERROR", "MESSAGE_FAILED", "MESSAGE_RECEIVED", "RESTRICTION",
+    "LINK_BLOCKED", "COMMAND_DONE",
+}  # fmt: skip
 
 
 class WorkerEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -89,7 +83,9 @@ class Inbound:
             await self._restricted(event, now_ms)
         elif event.event == "MESSAGE_RECEIVED":
             await self._received(event, now_ms)
-        changes = _session_changes(event)
+        elif event.event == "COMMAND_DONE":
+            await self._command_done(event, now_ms)
+        changes = _session_changes(event, now_ms)
         record = None if event.event == "PING" else _record(event, now_ms)
         answer = await self._store.sessions.event(
             event.session_id,
@@ -97,6 +93,7 @@ class Inbound:
             at_ms=event.timestamp,
             event=record,
             epoch=_number(event, "epoch"),
+            quiet_ms=_quiet_ms(event),
             **changes,
         )
         _known(answer)
@@ -139,6 +136,19 @@ class Inbound:
         _known(answer)
         if isinstance(said, str) and stopwords.says_stop(said, self._stop.words):
             await self._stopped(event, sender, wire_id, answer.phone, now_ms)
+
+    async def _command_done(self, event: WorkerEvent, now_ms: int) -> None:
+        """What the worker was told to do has an end; one that we do not know of (any more) changes nothing."""
+        command, ok, error = _text(event, "commandId"), event.data.get("ok") is True, event.data.get("error")
+        answer = await self._store.fleet.end_command(
+            event.session_id,
+            command,
+            ok=ok,
+            now_ms=now_ms,
+            error=error[:ERROR_LIMIT] if isinstance(error, str) else None,
+            pairing=linking.pairing_in(event.data, now_ms=now_ms) if ok else None,
+        )
+        _known(answer)
 
     async def _stopped(self, event: WorkerEvent, sender: str, wire_id: str, phone: str, now_ms: int) -> None:
         """Everything about it follows from the message's id, so a repeat finds it done."""
@@ -184,25 +194,28 @@ def _restriction(event: WorkerEvent, now_ms: int) -> tuple[str, int | None]:
     return kind, until
 
 
-def _session_changes(event: WorkerEvent) -> dict[str, str]:
-    """The table of what an event means for its session."""
-    if event.event == "CONNECTED":
-        return {"connection": "CONNECTED", "authorisation": "LINKED"}
-    if event.event == "QR":
-        return {"connection": "SCAN_QR", "authorisation": "UNLINKED"}
-    if event.event == "DISCONNECTED":
-        code = _number(event, "code")
-        if code in BANNED:
-            return {"connection": "FAILED", "authorisation": "LOGGED_OUT", "quarantine": f"BANNED_{code}"}
-        if code == LOGGED_OUT:
-            return {"connection": "FAILED", "authorisation": "LOGGED_OUT", "quarantine": "LOGGED_OUT"}
-        return {"connection": "FAILED" if code == REPLACED else "RECONNECTING"}
-    return {}
+def _session_changes(event: WorkerEvent, now_ms: int) -> dict[str, Any]:
+    """What an event means for its session, by the table."""
+    change = sessions.told(event.event, _number(event, "code"), str(event.data.get("reason", "")))
+    if change is None:
+        return {}
+    fields = ("connection", "authorisation", "quarantine", "failed", "alarm")
+    shown = {"qr": linking.shown_code(event.data, "qr", now_ms=now_ms)} if event.event == "QR" else {}
+    return {name: getattr(change, name) for name in fields} | shown
+
+
+def _quiet_ms(event: WorkerEvent) -> int | None:
+    """For how long its worker has not heard WhatsApp, as a ping tells (nonsense is not believed). What came from there
+    tells that it was now."""
+    if event.event in _HEARD:
+        return 0
+    quiet_ms = _number(event, "quietMs") if event.event == "PING" else None
+    return quiet_ms if quiet_ms is not None and 0 <= quiet_ms <= QUIET_LIMIT_MS else None
 
 
 def _record(event: WorkerEvent, now_ms: int) -> str:
     """For the session's history; what people wrote stays out of it."""
-    data = {key: value for key, value in event.data.items() if key not in ("text", "caption", "qr")}
+    data = {key: value for key, value in event.data.items() if key not in ("text", "caption", *linking.SECRETS)}
     return msgspec.json.encode(
         {"event": event.event, "at": event.timestamp, "receivedAt": now_ms, "eventId": event.event_id, "data": data}
     ).decode()

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from paceline import compose
+from paceline.alerts.wiring import alerts_of
 from paceline.compose import Parts
 from paceline.domain.errors import Unavailable
 from paceline.kits.media_store import MediaFiles
@@ -11,12 +12,19 @@ from paceline.kits.stepping import keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate, create_app
+from paceline.orchestrator.audit import AuditFollower, AuditThread
+from paceline.orchestrator.audit_db import AuditDb
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound, StopRules
+from paceline.orchestrator.inventory import Inventory, InventoryRules
+from paceline.orchestrator.provisioning import holder_of, new_runner, start_provisioning
 from paceline.orchestrator.registry import Registry
+from paceline.orchestrator.routes_audit import AuditPages
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
+from paceline.orchestrator.watching import start_watching
 from paceline.settings import OrchestratorSettings
+from paceline.store.fleet import AllocationLimits
 
 DEFAULT_PORT = 3000
 
@@ -30,12 +38,28 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     settling = Settling(store, parts.retries, parts.brain)
     waiters = Waiters(store)
     timing: dict[str, Any] = {"idle_ms": settings.poll_interval_ms, "expected": Unavailable}
-    tasks.start("wakes", lambda: keep_listening(parts.link.wakes, waiters.ring, parts.clock, **timing))
+    runner, port = new_runner(settings), settings.port or DEFAULT_PORT
+    tell_provisioner = start_provisioning(parts, tasks, runner, port)
+    start_watching(parts, tasks, runner, port)
+
+    def ring(topic: str) -> None:
+        waiters.ring(topic)
+        tell_provisioner(topic)
+
+    tasks.start("wakes", lambda: keep_listening(parts.link.wakes, ring, parts.clock, **timing))
     tasks.start("waiters", lambda: keep_stepping(waiters.check, parts.clock, asyncio.Event(), **timing))
     tasks.start("sweeper", lambda: keep_stepping(settling.sweep, parts.clock, asyncio.Event(), **timing))
+    limits = AllocationLimits(settings.max_sessions_per_proxy, settings.max_sessions_per_phone)
+    inventory = Inventory(store, InventoryRules(limits, settings.inventory_low))
+    tasks.start("inventory", lambda: keep_stepping(inventory.watch, parts.clock, asyncio.Event(), **timing))
+    alerts = alerts_of(settings, store.alerts, holder=holder_of(port))
+    tasks.start("alerts", lambda: keep_stepping(alerts.step, parts.clock, asyncio.Event(), **timing))
+    trail, in_thread = AuditDb(settings.audit_path), AuditThread()
+    follower = AuditFollower(store, trail, kept_days=settings.audit_kept_days, in_thread=in_thread)
+    tasks.start("audit", lambda: keep_stepping(follower.step, parts.clock, asyncio.Event(), **timing))
     return create_app(
         store=store,
-        desk=Desk(store, parts.rules, lease_ms=settings.lease_ms),
+        desk=Desk(store, parts.rules, lease_ms=settings.lease_ms, any_instance=settings.runner == "external"),
         settling=settling,
         inbound=Inbound(
             store,
@@ -43,7 +67,7 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
             StopRules(settings.stop_confirmation, settings.stop_words.split(",")),
             tell_text=settings.event_inbound_text,
         ),
-        registry=Registry(store, parts.rng),
+        registry=Registry(store, parts.rng, per_phone=limits.per_phone),
         waiters=waiters,
         gate=WorkerGate(settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""),
         keys=parts.keys,
@@ -55,6 +79,9 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         ),
         # The gateway's: both run on one machine.
         media=MediaFiles(settings.data / "media"),
+        inventory=inventory,
+        audit=AuditPages(settings.audit_path, asyncio.to_thread),
+        alerts=alerts,
     )
 
 

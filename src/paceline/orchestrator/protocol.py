@@ -12,6 +12,7 @@ from paceline.domain.errors import BadRequest
 from paceline.domain.ids import parse_task_id
 from paceline.kits.web import decode
 from paceline.orchestrator.desk import Pending, TaskForWorker
+from paceline.store.outbox import Command
 
 Id = Annotated[str, Meta(min_length=1, max_length=128)]
 Epoch = Annotated[int, Meta(ge=0, le=2**53)]
@@ -29,6 +30,8 @@ class HelloBody(_Body, frozen=True, kw_only=True):
 
 class ClaimBody(_Body, frozen=True, kw_only=True):
     epoch: Epoch
+    commands_only: bool = False
+    """The worker is not connected: it can take no task, only be told something (to pair)."""
 
 
 class WorkerError(_Body, frozen=True, kw_only=True):
@@ -84,6 +87,7 @@ class HelloAnswer(msgspec.Struct, frozen=True, rename="camel"):
     typing: TypingWindow
     unknown_grace_ms: int
     pending: list[PendingAnswer]
+    commands: list[Command] = []
 
 
 class ClaimAnswer(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -91,6 +95,7 @@ class ClaimAnswer(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     task: TaskForWorker | None = None
     raw: str | None = None
     pending: list[PendingAnswer] = []
+    commands: list[Command] = []
     now_ms: int
 
 

@@ -112,8 +112,11 @@ def _phone_blocks(who: Sender, rules: Rules, now_ms: int) -> Wait | None:
         return Wait(now_ms + RECHECK_MS, Reason.QUARANTINED)
     if facts.unsettled:
         return Wait(now_ms + RECHECK_MS, Reason.UNSETTLED)
-    if not any(session.is_live(now_ms=now_ms, liveness_ms=rules.liveness_ms) for session in facts.sessions):
+    live = [session for session in facts.sessions if session.is_live(now_ms=now_ms, liveness_ms=rules.liveness_ms)]
+    if not live:
         return Wait(now_ms + RECHECK_MS, Reason.NOT_CONNECTED)
+    if all(session.paused for session in live):
+        return Wait(now_ms + RECHECK_MS, Reason.SESSION_PAUSED)
     if facts.cooldown_until > now_ms:
         return Wait(facts.cooldown_until, Reason.COOLDOWN)
     opening = hours.next_open(who.windows, now_ms)
@@ -133,17 +136,17 @@ def _limit(who: Sender, windows: tuple[hours.Window, ...], now_ms: int) -> int:
 def _first_that_may_go(
     who: Sender, rules: Rules, heads: list[Head], steps: list[Step], send_after: int, *, now_ms: int, rng: "Random"
 ) -> Decision:
-    live = [s.id for s in who.facts.sessions if s.is_live(now_ms=now_ms, liveness_ms=rules.liveness_ms)]
+    able = [s.id for s in who.facts.sessions if s.may_send(now_ms=now_ms, liveness_ms=rules.liveness_ms)]
     for head in heads:
-        step = _recipient_blocks(head, who, rules, live, send_after=send_after, now_ms=now_ms)
+        step = _recipient_blocks(head, who, rules, able, send_after=send_after, now_ms=now_ms)
         if step is None:
-            return Decision(_send(who, head, live, send_after, rng=rng), tuple(steps))
+            return Decision(_send(who, head, able, send_after, rng=rng), tuple(steps))
         steps.append(step)
     return Decision(Wait(now_ms, Reason.IN_TURN), tuple(steps))
 
 
 def _recipient_blocks(
-    head: Head, who: Sender, rules: Rules, live: Container[str], *, send_after: int, now_ms: int
+    head: Head, who: Sender, rules: Rules, able: Container[str], *, send_after: int, now_ms: int
 ) -> Step | None:
     """Why this task cannot go now although the phone could: it is parked until its own time, or ends."""
 
@@ -152,8 +155,9 @@ def _recipient_blocks(
 
     if head.job_paused:
         return park(Reason.JOB_PAUSED, now_ms + PAUSED_RECHECK_MS)
-    if head.pinned is not None and head.pinned not in live:
-        return park(Reason.NOT_CONNECTED, now_ms + PINNED_RECHECK_MS)
+    if head.pinned is not None and head.pinned not in able:
+        paused = any(s.id == head.pinned and s.paused for s in who.facts.sessions)
+        return park(Reason.SESSION_PAUSED if paused else Reason.NOT_CONNECTED, now_ms + PINNED_RECHECK_MS)
     if not who.may_write_to(is_known=head.is_known, now_ms=now_ms):
         return park(Reason(who.facts.restriction), who.facts.restricted_until)
     if head.frequency_free_at > now_ms:
@@ -169,10 +173,10 @@ def _recipient_blocks(
     return None
 
 
-def _send(who: Sender, head: Head, live: list[str], send_after: int, *, rng: "Random") -> Send:
+def _send(who: Sender, head: Head, able: list[str], send_after: int, *, rng: "Random") -> Send:
     return Send(
         head=head,
-        session_id=head.pinned or min(live),
+        session_id=head.pinned or min(able),
         send_after_ms=send_after,
         gap=pacing.draw_gap(who.pace, (*who.facts.sends, send_after), (*who.starts, send_after), rng=rng),
         day=who.day,

@@ -33,6 +33,10 @@ _SENTENCES: dict[str, tuple[str, str | None]] = {
     Reason.RECIPIENT_HOURS: ("it is night where the recipient may be", _GOES_ON),
     Reason.DAILY_CAP: ("{number} has sent as many messages as it may in a day", _GOES_ON),
     Reason.NOT_CONNECTED: ("{number} is not connected; what waits for it stays in its queue", None),
+    Reason.SESSION_PAUSED: (
+        "{number} is paused until an operator resumes it; what waits for it stays in its queue",
+        None,
+    ),
     Reason.COOLDOWN: ("{number} rests because it was told to slow down", _GOES_ON),
     Reason.QUARANTINED: ("{number} is in quarantine; its queue waits for an operator", None),
     Reason.TIME_LOCKED: ("the platform lets {number} start no new chats for a while", _NEW_CHATS),

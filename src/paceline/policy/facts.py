@@ -21,10 +21,15 @@ class SessionFacts(msgspec.Struct, frozen=True, rename="camel"):
     id: str
     connection: str = "STOPPED"
     last_seen_ms: int = 0
+    paused: bool = False
+    """An operator paused it: it stays connected and gets no task."""
 
     def is_live(self, *, now_ms: int, liveness_ms: int) -> bool:
         """Connected by its own word and by its activity: the word CONNECTED alone proves nothing."""
         return self.connection == "CONNECTED" and now_ms - self.last_seen_ms <= liveness_ms
+
+    def may_send(self, *, now_ms: int, liveness_ms: int) -> bool:
+        return not self.paused and self.is_live(now_ms=now_ms, liveness_ms=liveness_ms)
 
 
 class Head(msgspec.Struct, frozen=True, rename="camel"):
@@ -153,5 +158,5 @@ def sender(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Sender:
 
 def is_available(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> bool:
     """Whether a new conversation may start on this number."""
-    live = any(session.is_live(now_ms=now_ms, liveness_ms=rules.liveness_ms) for session in facts.sessions)
-    return live and not facts.quarantined and facts.cooldown_until <= now_ms
+    able = any(session.may_send(now_ms=now_ms, liveness_ms=rules.liveness_ms) for session in facts.sessions)
+    return able and not facts.quarantined and facts.cooldown_until <= now_ms

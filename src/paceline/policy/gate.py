@@ -27,6 +27,7 @@ class OutboxTask(msgspec.Struct, frozen=True, rename="camel"):
     maybe_sent: bool = False
     is_known: bool = True
     job_paused: bool = False
+    session_paused: bool = False
 
 
 class Give(msgspec.Struct, frozen=True):
@@ -78,6 +79,8 @@ def _message_refused(task: OutboxTask, now_ms: int) -> Refuse | None:
 def _chat_refused(task: OutboxTask, who: Sender, now_ms: int) -> Refuse | None:
     if task.job_paused:
         return Refuse("return", Reason.JOB_PAUSED)
+    if task.session_paused:
+        return Refuse("return", Reason.SESSION_PAUSED)
     if not who.may_write_to(is_known=task.is_known, now_ms=now_ms):
         return Refuse("park", Reason(who.facts.restriction), who.facts.restricted_until)
     return None

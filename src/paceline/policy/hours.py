@@ -18,6 +18,8 @@ HORIZON_MS = 8 * 86_400_000
 """If a week with both ends has no common hour, there is none."""
 _STEP_MS = 900_000
 """Every zone's offset is a multiple of a quarter of an hour."""
+_OF_THE_HOST = ("localtime", "posixrules", "posix/", "right/")
+"""Files beside the zones: another host has them not, or has another zone in them. `right/` counts leap seconds."""
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -27,6 +29,8 @@ class Window(msgspec.Struct, frozen=True):
 
 
 def is_zone(name: str) -> bool:
+    if name.startswith(_OF_THE_HOST):
+        return False
     try:
         _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -49,6 +49,15 @@ task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tool
 idempotency = Key("idempotency:{}:{}", "HASH", "one Idempotency-Key of one API key; gateway; forgotten after 24 h")
 job_events = Key("jobs:events", "LIST", "the last 2,000 job events; scripts")
 incidents = Key("antiban:incidents", "LIST", "the last 200 incidents; scripts")
+incident_stream = Key(
+    "incidents:stream", "STREAM", "the same for those who follow, about the last 10,000; scripts; alerts read it"
+)
+audit = Key(
+    "audit",
+    "STREAM",
+    "bindings and operators' actions until they are copied into SQLite and trimmed; at most about 200,000, "
+    "as a last resort; scripts, orchestrator",
+)
 
 # Media
 media = Key(
@@ -102,7 +111,13 @@ session = Key(
     "session:{}", "HASH", "phone, driver, connection, authorisation, epoch, instanceId, lastSeen …; orchestrator"
 )
 session_status = Key("session:status:{}", "STRING", "the connection state, for other tools; orchestrator")
-session_qr = Key("session:qr:{}", "STRING", "the QR text while linking; orchestrator")
+session_qr = Key("session:qr:{}", "STRING", "the QR text while linking and its end, JSON; orchestrator; ends with it")
+session_pairing = Key(
+    "session:pairing:{}", "STRING", "the pairing code while linking and its end, JSON; orchestrator; ends with it"
+)
+session_commands = Key(
+    "session:commands:{}", "HASH", "what its worker is told: pair, scan, logout, one of a kind, JSON; orchestrator"
+)
 session_events = Key("session:events:{}", "LIST", "the last 200 events of a session; orchestrator")
 session_rpm = Key("config:session:{}:rpm", "STRING", "an rpm override; operator, SmartGuard")
 session_rpm_source = Key("config:session:{}:rpm:source", "STRING", "who set it: manual or smartguard")
@@ -119,6 +134,31 @@ session_stats = Key(
     "stats:session:{}:{}:{}",
     "STRING",
     "sent, failed, delivered, read, deliveryMs (their sum) of a session and day; settle_task",
+)
+
+# Proxies and profiles
+proxies = Key("proxies:all", "SET", "every proxy URL of the pool; orchestrator")
+proxies_available = Key("proxies:available", "SET", "those of them that are good and have room for a session; scripts")
+proxies_bad = Key("proxies:bad", "SET", "those that are marked bad; scripts")
+proxies_load = Key("proxies:load", "ZSET", "the good ones by how many sessions hold them; scripts")
+proxies_numbers = Key("proxies:numbers", "ZSET", "proxy URL by its number, from which its id is made; orchestrator")
+proxy_status = Key("proxy:status:{}", "STRING", "OK or BAD, by URL, for other tools; scripts")
+proxy_about = Key("proxy:about:{}", "HASH", "by URL: addedAt, and of its mark reason, by, since; scripts")
+proxy_sessions = Key("proxy:sessions:{}", "SET", "by URL: the sessions that hold it, at most a handful; scripts")
+proxy_active = Key("proxy:active_count", "HASH", "proxy URL to how many sessions hold it, if any; scripts")
+sticky_proxy = Key("phone:sticky_proxy", "HASH", "phone to the proxy it keeps; scripts")
+phone_active = Key("phone:active_count", "HASH", "phone to how many of its sessions have a worker, if any; scripts")
+profiles_available = Key("profiles:available", "SET", "ids of profiles no session has; scripts")
+profiles_used = Key("profiles:used", "SET", "ids of profiles that a session has; scripts")
+profiles_free = Key(
+    "profiles:free", "ZSET", "the available ones in the order of their upload, as they are given out; scripts"
+)
+profiles_numbers = Key("profiles:numbers", "ZSET", "profile ids in the order of their upload; orchestrator")
+profile = Key("profile:{}", "HASH", "line, addedAt, session, and what settings the line holds; scripts")
+inventory = Key(
+    "inventory",
+    "HASH",
+    "the last numbers given, maxSessionsPerProxy as of now, proxyAsked, which pools were told to be low; scripts",
 )
 
 # Events and those who want them
@@ -164,6 +204,8 @@ handing = Key(
 smartguard_enabled = Key("config:smartguard:enabled", "STRING", "1 or 0, set by an operator; else the setting counts")
 smartguard_tick = Key("smartguard:lastTick", "STRING", "when SmartGuard last looked; dispatcher")
 smartguard_action = Key("smartguard:lastActionAt", "STRING", "when it last changed something; dispatcher")
+alerts = Key("alerts", "HASH", "cursor into incidents:stream and what the alerts remember, JSON; orchestrator")
+lease = Key("lease:{}", "HASH", "who does a piece of work alone and until when; orchestrator")
 token_counter = Key("outbox:token", "STRING", "the last fencing token given; claim")
 
 WAKE_CHANNEL = "paceline:wake"

@@ -20,15 +20,25 @@ class Held(msgspec.Struct, frozen=True):
     state: str
 
 
+class Command(msgspec.Struct, frozen=True):
+    """What a worker is told to do, beside sending."""
+
+    id: str
+    kind: str
+    until: int
+
+
 class Hello(Answer, frozen=True):
     epoch: int = 0
     phone: str = ""
     pending: list[Held] = []
     lost: list[Held] = []
+    commands: list[Command] = []
 
 
 class Opened(Answer, frozen=True):
     pending: list[Held] = []
+    commands: list[Command] = []
     task: OutboxTask | None = None
     facts: PhoneFacts | None = None
 
@@ -78,11 +88,18 @@ class Outbox:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Hello:
-        return await self._caller.call("hello", Hello, session=session, instance=instance, journal=journal, now=now_ms)
+    async def hello(
+        self, session: str, instance: str, journal: str, *, now_ms: int, any_instance: bool = False
+    ) -> Hello:
+        return await self._caller.call(
+            "hello", Hello, session=session, instance=instance, journal=journal, now=now_ms,
+            anyInstance=any_instance or None,
+        )  # fmt: skip
 
-    async def open_claim(self, session: str, epoch: int, *, now_ms: int) -> Opened:
-        return await self._caller.call("open_claim", Opened, session=session, epoch=epoch, now=now_ms)
+    async def open_claim(self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False) -> Opened:
+        return await self._caller.call(
+            "open_claim", Opened, session=session, epoch=epoch, now=now_ms, commandsOnly=commands_only or None
+        )
 
     async def claim(self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int) -> Claimed:
         return await self._caller.call(
@@ -118,6 +135,9 @@ class Outbox:
         )
 
     async def waiting(self, sessions: list[str]) -> list[str]:
-        """Those of these sessions whose outbox holds something."""
-        lengths = await self._caller.read(*[("LLEN", keys.outbox(session)) for session in sessions])
-        return [session for session, length in zip(sessions, lengths, strict=True) if length]
+        """Those of these sessions whose outbox holds something, or whose worker is told to do something."""
+        tasks = [("LLEN", keys.outbox(session)) for session in sessions]
+        told = [("HLEN", keys.session_commands(session)) for session in sessions]
+        lengths = await self._caller.read(*tasks, *told)
+        pairs = zip(sessions, lengths[: len(sessions)], lengths[len(sessions) :], strict=True)
+        return [session for session, waiting, commands in pairs if waiting or commands]

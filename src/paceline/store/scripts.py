@@ -13,7 +13,7 @@ from importlib.resources import files
 
 import msgspec
 
-from paceline.domain import states
+from paceline.domain import sessions, states
 from paceline.domain.events import BYTE_EVENT
 from paceline.policy.restriction import BREAKER_PHONES, BREAKER_WINDOW_MS, CHATS_KEPT
 from paceline.policy.routing import STICKY_MS, WARM_MS
@@ -25,6 +25,11 @@ CHUNK = 1_000
 keys."""
 PERSON_KEPT = 1_000
 """Messages remembered per person: years of them, for anybody who agreed to be written to."""
+
+AUDIT_KEPT = 200_000
+"""Audit facts that wait for a database that takes none: weeks of an operator's work, some 50 MB at most."""
+INCIDENTS_KEPT = 10_000
+"""Incidents for those who follow them: an hour of a fleet in which everything fails."""
 
 INBOUND_KEPT = 1_000
 """Ids of received messages remembered per number, to tell each once: far more than a worker repeats at a time."""
@@ -130,6 +135,8 @@ def _generated(config: ScriptConfig) -> str:
         "person_kept": PERSON_KEPT,
         "warm_ms": WARM_MS,
         "inbound_kept": INBOUND_KEPT,
+        "audit_kept": AUDIT_KEPT,
+        "incidents_kept": INCIDENTS_KEPT,
     }
     told = ", ".join(f"{byte} = '{event}'" for byte, event in BYTE_EVENT.items())
     constants = ", ".join(f"{name} = {value}" for name, value in shared.items())
@@ -137,8 +144,22 @@ def _generated(config: ScriptConfig) -> str:
         f"local NEXT = {{{moves}}}\n"
         f"local EVENT = {{{told}}}\n"
         f"local WENT_OUT, TERMINAL = '{states.WENT_OUT}', '{states.TERMINAL}'\n"
+        f"local WISH = {{{_wishes()}}}\n"
         f"local C = {{wake_channel = '{keys.WAKE_CHANNEL}', {constants}}}\n"
     )
+
+
+def _wishes() -> str:
+    """The part of the table of sessions that scripts walk."""
+    rows = []
+    for wish in (*sessions.WISHES, sessions.LOGOUT_DONE):
+        change = sessions.TABLE[wish]
+        fields = [f"newWorker = {str(change.new_worker).lower()}"]
+        fields += [f"authorisation = '{change.authorisation}'"] if change.authorisation else []
+        fields += [f"connection = '{change.connection}'"] if change.connection else []
+        fields += [f"desired = '{change.desired}'"] if change.desired else []
+        rows.append(f"{wish} = {{{', '.join(fields)}}}")
+    return ", ".join(rows)
 
 
 def _builder(key: keys.Key) -> str:

@@ -1,28 +1,17 @@
 """The registry of sessions and what workers say about them."""
 
+from typing import Any
+
 import msgspec
 
-from paceline.policy.restriction import standing
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.jobs import _pairs
+from paceline.store.session_views import PHONE_FIELDS, SessionFilter, SessionView, view_of
+from paceline.store.wishes import Secret
 
-
-class SessionView(msgspec.Struct, frozen=True, rename="camel"):
-    session_id: str
-    phone: str
-    driver: str
-    connection: str
-    authorisation: str
-    desired: str
-    epoch: int
-    created_at: int
-    last_seen: int
-    timezone: str | None = None
-    restriction: str = "NONE"
-    """NONE, COOLDOWN, TIME_LOCKED, CAPPED or QUARANTINED: what keeps its number from sending freely."""
-    restricted_until: int | None = None
-    tags: list[str] = []
+FILTERED_AT_ONCE = 500
+"""Rows read in one go while a list is filtered."""
 
 
 class EventAnswer(Answer, frozen=True):
@@ -44,10 +33,17 @@ class Sessions:
         tags: list[str],
         limit: int,
         now_ms: int,
+        direct: bool | None = None,
+        proxy: str | None = None,
+        profile: str | None = None,
+        by: str = "",
     ) -> str:
+        """`proxy` is an id or URL of the pool, `profile` an id; `direct`: it goes out without a proxy. See
+        register_session.lua for the codes."""
         answer = await self._caller.call(
             "register_session", Answer, session=session, phone=phone, driver=driver, createdAt=created_at_ms,
             timezone=timezone, tags=msgspec.json.encode(tags).decode(), limit=limit, now=now_ms,
+            direct=direct, proxy=proxy, profile=profile, by=by,
         )  # fmt: skip
         return answer.code
 
@@ -62,10 +58,17 @@ class Sessions:
         connection: str | None = None,
         authorisation: str | None = None,
         quarantine: str | None = None,
+        failed: str | None = None,
+        alarm: bool = False,
+        qr: Secret | None = None,
+        quiet_ms: int | None = None,
     ) -> EventAnswer:
         return await self._caller.call(
             "session_event", EventAnswer, session=session, now=now_ms, at=at_ms, event=event, epoch=epoch,
-            connection=connection, authorisation=authorisation, quarantine=quarantine,
+            connection=connection, authorisation=authorisation, quarantine=quarantine, failed=failed,
+            alarm=alarm or None, quietMs=quiet_ms,
+            qr=None if qr is None else msgspec.json.encode(qr).decode(),
+            qrTtl=None if qr is None else qr.until - now_ms,
         )  # fmt: skip
 
     async def restriction(
@@ -98,18 +101,51 @@ class Sessions:
 
     async def many(self, ids: list[str], *, now_ms: int) -> list[SessionView | None]:
         rows = [_pairs(row) for row in await self._caller.read(*[("HGETALL", keys.session(id_)) for id_ in ids])]
-        about = ("timezone", "quarantined", "cooldownUntil", "restriction", "restrictedUntil")
-        phones = await self._caller.read(*[("HMGET", keys.phone(row.get("phone", "")), *about) for row in rows])
+        phones = [("HMGET", keys.phone(row.get("phone", "")), *PHONE_FIELDS) for row in rows]
+        numbers = [("ZSCORE", keys.proxies_numbers(), row.get("proxy", "")) for row in rows]
+        known = await self._caller.read(*phones, *numbers)
         return [
-            _view(id_, row, known, now_ms) if row.get("phone") else None
-            for id_, row, known in zip(ids, rows, phones, strict=True)
+            view_of(id_, row, about, number, now_ms) if row.get("phone") else None
+            for id_, row, about, number in zip(ids, rows, known[: len(ids)], known[len(ids) :], strict=True)
         ]
 
-    async def page(self, after: str, limit: int, *, now_ms: int) -> tuple[list[SessionView], str | None]:
+    async def page(
+        self, after: str, limit: int, *, now_ms: int, wanted: SessionFilter | None = None
+    ) -> tuple[list[SessionView], str | None]:
         """Sessions in the order of their ids, after a given one."""
         ids = sorted(id_ for id_ in await self._caller.read_one("SMEMBERS", keys.sessions()) if id_ > after)
-        found = [view for view in await self.many(ids[:limit], now_ms=now_ms) if view] if ids else []
-        return found, ids[limit - 1] if len(ids) > limit else None
+        if wanted is None or wanted == SessionFilter():
+            found = [view for view in await self.many(ids[:limit], now_ms=now_ms) if view] if ids else []
+            return found, ids[limit - 1] if len(ids) > limit else None
+        found = []
+        for start in range(0, len(ids), FILTERED_AT_ONCE):
+            views = await self.many(ids[start : start + FILTERED_AT_ONCE], now_ms=now_ms)
+            found += [view for view in views if view and wanted.takes(view)]
+            if len(found) > limit:
+                return found[:limit], found[limit - 1].session_id
+        return found, None
+
+    async def events(self, session: str) -> list[dict[str, Any]]:
+        """What its worker said, newest first; the last 200."""
+        lines = await self._caller.read_one("LRANGE", keys.session_events(session), 0, -1)
+        return [msgspec.json.decode(line) for line in lines]
+
+    async def change(
+        self,
+        session: str,
+        *,
+        by: str,
+        now_ms: int,
+        created_at_ms: int | None = None,
+        timezone: str | None = None,
+        tags: list[str] | None = None,
+    ) -> str:
+        """OK | UNKNOWN_SESSION | REMOVING. What is None stays."""
+        answer = await self._caller.call(
+            "change_session", Answer, session=session, createdAt=created_at_ms, timezone=timezone,
+            tags=None if tags is None else msgspec.json.encode(tags).decode(), by=by, now=now_ms,
+        )  # fmt: skip
+        return answer.code
 
     async def phone_of(self, session: str) -> str | None:
         phone: str | None = await self._caller.read_one("HGET", keys.session(session), "phone")
@@ -121,28 +157,3 @@ class Sessions:
     async def phone_timezone(self, phone: str) -> str | None:
         zone: str | None = await self._caller.read_one("HGET", keys.phone(phone), "timezone")
         return zone
-
-
-def _view(session: str, row: dict[str, str], about: list[str | None], now_ms: int) -> SessionView:
-    known = standing(
-        quarantined=about[1] == "1",
-        cooldown_until=int(about[2] or 0),
-        restriction=about[3] or "",
-        restricted_until=int(about[4] or 0),
-        now_ms=now_ms,
-    )
-    return SessionView(
-        session_id=session,
-        phone=row["phone"],
-        driver=row["driver"],
-        connection=row["connection"],
-        authorisation=row["authorisation"],
-        desired=row["desired"],
-        epoch=int(row["epoch"]),
-        created_at=int(row["createdAt"]),
-        last_seen=int(row.get("lastSeen", 0)),
-        timezone=about[0],
-        restriction=known.kind,
-        restricted_until=known.until,
-        tags=msgspec.json.decode(row["tags"], type=list[str]),
-    )

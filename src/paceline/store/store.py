@@ -1,11 +1,15 @@
 """The store as services see it: one object with a group of verbs each for jobs, pacers, outboxes, sessions and
 guards."""
 
+from paceline.store.alerts import AlertBook
+from paceline.store.audit import AuditTrail
 from paceline.store.caller import Caller
 from paceline.store.client import Link
 from paceline.store.events import Events
+from paceline.store.fleet import FleetStore
 from paceline.store.guards import Guards
 from paceline.store.handing import Handing
+from paceline.store.inventory import InventoryStore
 from paceline.store.jobs import Jobs
 from paceline.store.letters import Letters
 from paceline.store.lists import Lists
@@ -17,6 +21,7 @@ from paceline.store.people import People
 from paceline.store.queues import Queues
 from paceline.store.scripts import ScriptConfig
 from paceline.store.sessions import Sessions
+from paceline.store.watch import WatchStore
 from paceline.store.webhooks import Webhooks
 
 
@@ -31,6 +36,9 @@ class Store:
         self.outbox = Outbox(caller)
         self.handing = Handing(caller)
         self.sessions = Sessions(caller)
+        self.fleet = FleetStore(caller)
+        self.inventory = InventoryStore(caller)
+        self.watch = WatchStore(caller)
         self.guards = Guards(caller)
         self.lists = Lists(caller)
         self.media = MediaBook(caller)
@@ -40,3 +48,5 @@ class Store:
         self.queues = Queues(caller)
         self.events = Events(caller, config.events_kept)
         self.webhooks = Webhooks(caller)
+        self.alerts = AlertBook(caller)
+        self.audit = AuditTrail(caller)

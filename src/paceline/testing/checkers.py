@@ -38,6 +38,7 @@ JUDGES: list[tuple[str, Callable[[Evidence], Iterator[str]]]] = [
     ("I6", judges_messages.done_once),
     ("I9", judges_limits.stop_means_stop),
     ("I9", judges_limits.what_is_paused_rests),
+    ("I9", judges_limits.a_paused_session_rests),
     ("I9", judges_limits.what_is_canceled_stays_canceled),
     ("I10", judges_limits.refused_is_refused),
     ("I10", judges_limits.nothing_moves_to_another_number),

@@ -169,6 +169,16 @@ def _posted() -> list[Scenario]:
     return [_drill(21, FAST, [job], start_ms=EARLY, phones=2, api=True, behaviour=tried_again, faults=faults)]
 
 
+def _paused_sessions() -> list[Scenario]:
+    """One of two numbers is paused twice while it has much to do; also while its worker is away."""
+    presses = [
+        _after(20, "pause_session"), _after(100, "resume_session"), _after(125, "pause_session"),
+        _after(190, "pause_session"), _after(200, "resume_session"),
+    ]  # fmt: skip
+    job = _plain_job("many", EARLY, 40)
+    return [_drill(23, FAST, [job], start_ms=EARLY, phones=2, deeds=presses, outage=(EARLY + 120_000, 30_000))]
+
+
 def _proven_late() -> list[Scenario]:
     """Acks get lost, the messages are given up, and then their receipts come."""
     unseen = Behaviour(ack_delay_ms=(20, 200), lost_ack=0.5, delivered_delay_ms=(110_000, 150_000))
@@ -176,4 +186,7 @@ def _proven_late() -> list[Scenario]:
     return [_drill(22, FAST, [job], start_ms=EARLY, behaviour=unseen)]
 
 
-DRILLS = [*_pace(), *_closing(), *_platform(), *_buttons(), *_shared(), *_guarded(), *_posted(), *_proven_late()]
+DRILLS = [
+    *_pace(), *_closing(), *_platform(), *_buttons(), *_shared(), *_guarded(), *_posted(), *_proven_late(),
+    *_paused_sessions(),
+]  # fmt: skip

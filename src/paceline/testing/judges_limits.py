@@ -186,6 +186,18 @@ def what_is_paused_rests(evidence: Evidence) -> Iterator[str]:
         yield from _handed_within(mine, span, "its job was paused")
 
 
+def a_paused_session_rests(evidence: Evidence) -> Iterator[str]:
+    outside = evidence.outside
+    for press in outside.presses("pause_session"):
+        span, session = (
+            _from(press, outside.presses("resume_session", which=press.which)),
+            press.which.removeprefix("@"),
+        )
+        for claim in outside.claims:
+            if claim.session == session and span.holds(claim.at):
+                yield f"{claim.task} was claimed at {claim.at} although {session} was paused"
+
+
 def what_is_canceled_stays_canceled(evidence: Evidence) -> Iterator[str]:
     """One message, or all that waited for a number and had never been claimed."""
     outside = evidence.outside

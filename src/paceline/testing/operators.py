@@ -10,8 +10,10 @@ from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.schemas import PacerRequest
 from paceline.dispatcher.watching import Watching
 from paceline.domain.errors import RequestError
+from paceline.domain.sessions import OPERATOR
 from paceline.store import keys
 from paceline.store.store import Store
+from paceline.store.wishes import Wish
 from paceline.testing.outside import Pressed
 from paceline.testing.people import People, cancel_job
 from paceline.testing.plans import MINUTE_MS, Deed, PhonePlan
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from paceline.testing.world import World
 
 Work = Callable[[], Awaitable[bool]]
+_AT = "@"
+"""Before a session's id where a press is about that session alone, and not about its number."""
 
 
 class Operators(People):
@@ -48,6 +52,8 @@ class Operators(People):
             self._hear(self.scenario.phones[deed.which], deed.value)
         elif deed.kind in ("pause", "resume", "stop", "start", "guard"):
             await self._press(process, deed.kind, "", deed.value)
+        elif deed.kind in ("pause_session", "resume_session"):
+            await self._press(process, deed.kind, _AT + self.scenario.phones[deed.which].session)
         else:
             await self._press(process, deed.kind, self.scenario.phones[deed.which].session, deed.value)
 
@@ -72,6 +78,8 @@ class Operators(People):
             "guard": lambda: self._store.operators.toggle_guard(
                 value, setting=True, by="operator", now_ms=self.sim.now_ms
             ),
+            "pause_session": lambda: self._wish(which, "pause"),
+            "resume_session": lambda: self._wish(which, "resume"),
             "pause_job": lambda: self._job(self._jobs.queues.pause_job, which),
             "resume_job": lambda: self._job(self._jobs.queues.resume_job, which),
             "cancel_message": lambda: self._cancel_message(which),
@@ -100,6 +108,11 @@ class Operators(People):
 
     async def _job(self, verb: Callable[..., Awaitable[Any]], job_id: str) -> bool:
         return bool((await verb(job_id, now_ms=self.sim.now_ms)).code == "OK")
+
+    async def _wish(self, which: str, wish: Wish) -> bool:
+        session, now_ms = which.removeprefix(_AT), self.sim.now_ms
+        answer = await self._store.fleet.wish(session, wish, reason=OPERATOR, by="operator", now_ms=now_ms)
+        return answer.code == "OK"
 
     async def _cancel_message(self, task: str) -> bool:
         """In the queue where it lies; asking for it is free, so the World asks."""
@@ -149,7 +162,9 @@ class Operators(People):
             ("HMGET", keys.fleet(), "paused", "stopped"),
             *[("HMGET", keys.phone(plan.phone), "quarantined", "cooldownUntil") for plan in numbers],
             *[("HGET", keys.job_run(job_id), "state") for job_id in jobs],
+            *[("HGET", keys.session(plan.session), "paused") for plan in self.scenario.phones],
         )
+        paused = rest[len(numbers) + len(jobs) :]
         found = [(name, "") for name, value in zip(("resume", "start"), fleet, strict=True) if value == "1"]
         known = list(zip(numbers, rest, strict=False))
         banned = [plan.session for plan, (quarantined, _) in known if quarantined == "1"]
@@ -158,7 +173,9 @@ class Operators(People):
             found += [("cooldown", plan.session) for plan, (_, until) in known if int(until or 0) > self.sim.now_ms]
         if len(banned) == len(numbers) and not self.scenario.restores:
             found += [("all_banned", "")]
-        states = zip(jobs, rest[len(numbers) :], strict=True)
+        held = [plan.session for plan, is_paused in zip(self.scenario.phones, paused, strict=True) if is_paused == "1"]
+        found += [("resume_session", _AT + session) for session in held]
+        states = zip(jobs, rest[len(numbers) : len(numbers) + len(jobs)], strict=True)
         return found + [("resume_job", job_id) for job_id, state in states if state == "PAUSED"]
 
     async def _put_right(self, process: Process, kind: str, which: str) -> None:

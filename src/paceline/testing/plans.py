@@ -74,7 +74,7 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 DeedKind = Literal[
     "pause", "resume", "stop", "start", "rpm", "pacer", "cooldown", "requeue", "cancel_queue", "guard",
-    "pause_job", "resume_job", "cancel_message", "hear",
+    "pause_job", "resume_job", "pause_session", "resume_session", "cancel_message", "hear",
 ]  # fmt: skip
 
 

@@ -134,6 +134,11 @@ BUGS = [
     Bug("what was handed over goes although its job is paused", "I9", {
         "open_claim.lua": ("jobPaused = job_is_paused((split(task)))", "jobPaused = false"),
         "claim_outbox.lua": ("if job_is_paused((split(a.task))) then", "if false then")}, seeds=(-14,)),
+    Bug("a paused session goes on", "I9", {
+        "30_phone.lua": ("paused = known[3] == '1'", "paused = false"),
+        "open_claim.lua": ("sessionPaused = known.paused == '1'", "sessionPaused = false"),
+        "claim_outbox.lua": ("if call('HGET', K.session(a.session), 'paused') == '1' then", "if false then")},
+        seeds=(-23,)),
     Bug("a resumed job stays paused", "I1", {"resume_job.lua": ("call('HSET', run, 'state', state)", "")},
         seeds=(-14,)),
     Bug("a paused fleet goes on", "I9", {

@@ -11,12 +11,14 @@ from paceline.orchestrator.desk import Desk, Pending
 from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.inbound import WorkerEvent as InboundEvent
 from paceline.orchestrator.settling import Settling, Word
+from paceline.store import outbox
 from paceline.store.blocking import BlockingRedis
 from paceline.store.client import Command
 from paceline.store.scripts import Script
 from paceline.testing.outside import TAPPED, Outside, Told
 from paceline.testing.sim import Sim
 from paceline.testing.steps import Do, Pause, Point, Process, ProcessDied
+from paceline.worker import protocol
 from paceline.worker.book import SendError
 from paceline.worker.drivers.simulated import SimulatedDriver
 from paceline.worker.protocol import (
@@ -133,20 +135,26 @@ class SimProtocol:
             typing=typing,
             unknown_grace_ms=grace_ms,
             pending=_pending(welcome.pending),
+            commands=_commands(welcome.commands),
         )
 
-    async def claim(self, *, epoch: int) -> ClaimAnswer:
-        until_ms = self._sim.now_ms + CLAIM_WAIT_MS
+    async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
+        until_ms = self._sim.now_ms + (0 if commands_only else CLAIM_WAIT_MS)
         while True:
-            claim = await self._ask(lambda: self._desk.claim(self._session, epoch, now_ms=self._sim.now_ms))
-            if claim.task is not None or claim.pending:
+            claim = await self._ask(
+                lambda: self._desk.claim(self._session, epoch, now_ms=self._sim.now_ms, commands_only=commands_only)
+            )
+            if not claim.is_empty or commands_only:
                 break
             await Pause(until_ms, f"outbox:{self._session}")
             if self._sim.now_ms >= until_ms:
                 break
         raw = None if claim.task is None else msgspec.json.encode(claim.task).decode()
         task = None if raw is None else msgspec.json.decode(raw, type=ClaimedTask)
-        return ClaimAnswer(now_ms=self._sim.now_ms, task=task, raw=raw, pending=_pending(claim.pending))
+        commands = _commands(claim.commands)
+        return ClaimAnswer(
+            now_ms=self._sim.now_ms, task=task, raw=raw, pending=_pending(claim.pending), commands=commands
+        )
 
     async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None:
         task, _ = _names(handle)
@@ -226,6 +234,10 @@ def _translated(error: RequestError) -> Exception:
 
 def _pending(items: list[Pending]) -> list[PendingTask]:
     return [msgspec.convert(msgspec.to_builtins(item), PendingTask) for item in items]
+
+
+def _commands(items: list[outbox.Command]) -> list[protocol.Command]:
+    return [msgspec.convert(msgspec.to_builtins(item), protocol.Command) for item in items]
 
 
 def _names(handle: Handle) -> tuple[str, int]:

@@ -16,6 +16,7 @@ from paceline.kits.rng import Rng
 from paceline.worker.decisions import NotSent, Verdict, backoff_ms
 from paceline.worker.drivers.base import Driver
 from paceline.worker.journal import Journal
+from paceline.worker.orders import Orders
 from paceline.worker.poster import PING_EVERY_MS, Poster
 from paceline.worker.protocol import (
     ByRaw,
@@ -80,8 +81,15 @@ class WorkerCore:
         self._sender = Sender(self._shift, protocol=protocol, driver=driver, clock=clock, rng=rng)
         self._recovery = Recovery(self._shift, driver=driver, reporter=self._reporter, clock=clock)
         self._poster = Poster(
-            self._shift, protocol=protocol, clock=clock, rng=rng, wake=wake, ping_every_ms=ping_every_ms
+            self._shift,
+            protocol=protocol,
+            clock=clock,
+            rng=rng,
+            wake=wake,
+            ping_every_ms=ping_every_ms,
+            quiet_ms=driver.quiet_ms,
         )
+        self._orders = Orders(self._shift, driver=driver, poster=self._poster)
         self._pump = EventPump(self._shift, driver=driver, poster=self._poster, clock=clock, rng=rng)
         self.polling = False
         """True while the worker holds nothing and only waits for a task: it may be cut off without harm."""
@@ -90,7 +98,9 @@ class WorkerCore:
         """Work until asked to stop or told that another instance does."""
         try:
             while not self._shift.stopping:
-                await self._recovery.answer((await self._greet()).pending)
+                welcome = await self._greet()
+                await self._recovery.answer(welcome.pending)
+                await self._orders.obey(welcome.commands)
                 await self._claim_while_sure()
         except Interrupted:
             return Exit(EXIT_DONE, "stopped; the open task is answered for at the next start")
@@ -151,6 +161,7 @@ class WorkerCore:
         in_vain = 0
         while not self._shift.stopping:
             if not await self._driver.wait_connected(_WAIT_CONNECTED_MS):
+                await self._ask_for_orders()
                 continue
             try:
                 answer = await self._claim()
@@ -163,6 +174,7 @@ class WorkerCore:
             if answer.pending:
                 # By the orchestrator's books we hold something although we ask for work; we answer as after a hello.
                 await self._recovery.answer(answer.pending)
+            await self._orders.obey(answer.commands)
             if answer.task is None or answer.raw is None:
                 continue
             if await self._carry_out(answer.task, answer.raw) == NotSent():
@@ -170,6 +182,17 @@ class WorkerCore:
                 in_vain = await self._pause_after(in_vain)
             else:
                 in_vain = 0
+
+    async def _ask_for_orders(self) -> None:
+        """Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go."""
+        if self._driver.linked:
+            return
+        try:
+            answer = await self._protocol.claim(epoch=self._shift.agreed.epoch, commands_only=True)
+        except ProtocolUnavailable as error:
+            log.warning("asked for orders, not answered", reason=str(error))
+            return
+        await self._orders.obey(answer.commands)
 
     async def _pause_after(self, in_vain: int) -> int:
         if not self._shift.stopping:

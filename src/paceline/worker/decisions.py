@@ -6,6 +6,7 @@ The verdicts at the top are what a worker may say of a task; `reporter` turns ea
 from dataclasses import dataclass
 
 from paceline.domain.failures import UNKNOWN_OUTCOME
+from paceline.domain.sessions import reconnects
 from paceline.kits.rng import Rng
 from paceline.worker.book import Entry, Outcome, SendError
 
@@ -14,10 +15,6 @@ SEND_BEFORE_MARGIN_MS = 250
 
 _FIRST_BACKOFF_MS = 250
 _MAX_BACKOFF_MS = 10_000
-
-# 401 logged out; 402, 403, 406 banned (402 for a time); 440 replaced by another connection: coming back would be a
-# fight, or in vain.
-_STAY_DOWN = frozenset({401, 402, 403, 406, 440})
 
 
 @dataclass(frozen=True)
@@ -124,9 +121,9 @@ def lease_needs_extension(*, latest_ms: int, lease_until_ms: int, lease_ms: int)
     return lease_until_ms - latest_ms < lease_ms // 2
 
 
-def reconnects_after(code: int) -> bool:
-    """Whether a connection that ended with this code may be opened again."""
-    return code not in _STAY_DOWN
+def reconnects_after(code: int, reason: str = "") -> bool:
+    """Whether a connection that ended so may be opened again: the orchestrator and we read one table."""
+    return reconnects(code, reason)
 
 
 def backoff_ms(failures: int, rng: Rng) -> int:

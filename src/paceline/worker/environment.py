@@ -1,6 +1,7 @@
 """The worker's environment, read by hand: one process per session makes every megabyte of imports count."""
 
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from paceline.domain.errors import ConfigError
 # It becomes the name of a directory.
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DRIVERS = ("simulated",)
+_INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 
 
@@ -19,6 +21,8 @@ class Environment:
 
     session_id: str
     """SESSION_ID: the session this worker holds."""
+    phone: str
+    """PHONE: the number it is linked to; a volume that belongs to another one is refused."""
     webhook_url: str
     """WEBHOOK_URL: base address of the orchestrator."""
     webhook_secret: str
@@ -31,6 +35,13 @@ class Environment:
     """ENABLE_KEEP_ALIVE: a PING every 15 s, so that the watchdog can tell idle from dead."""
     log_level: str
     """LOG_LEVEL."""
+    instance_id: str
+    """INSTANCE_ID: which of the session's workers this is, given by the runner; unset, it takes one of its own."""
+    generation: int
+    """GENERATION: how many workers were wished for before, for whoever looks at its volume."""
+    orphan_ms: int
+    """ORPHAN_MS: it ends when no orchestrator has answered for so long; 0 waits for ever, as a worker should that
+    somebody looks after."""
 
     @property
     def volume(self) -> Path:
@@ -51,14 +62,27 @@ def read_environment(env: Mapping[str, str]) -> Environment:
     keep_alive = env.get("ENABLE_KEEP_ALIVE", "true").lower()
     if keep_alive not in _TRUE + _FALSE:
         faults.append("ENABLE_KEEP_ALIVE: must be true or false")
+    instance_id = env.get("INSTANCE_ID") or uuid.uuid4().hex
+    if not _INSTANCE_ID.fullmatch(instance_id):
+        faults.append("INSTANCE_ID: must be at most 128 letters, digits, '-' and '_'")
+    numbers = {name: env.get(name) or "0" for name in ("GENERATION", "ORPHAN_MS")}
+    faults += [f"{name}: must be a number" for name, text in numbers.items() if not _is_number(text)]
     if faults:
         raise ConfigError(faults)
     return Environment(
         session_id=session_id,
+        phone=env.get("PHONE", ""),
         webhook_url=url.rstrip("/"),
         webhook_secret=env["WEBHOOK_SECRET"],
         data=Path(env.get("PACELINE_DATA", "./data")),
         driver=driver,
         keep_alive=keep_alive in _TRUE,
         log_level=env.get("LOG_LEVEL", "info"),
+        instance_id=instance_id,
+        generation=int(numbers["GENERATION"]),
+        orphan_ms=int(numbers["ORPHAN_MS"]),
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 15

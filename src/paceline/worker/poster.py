@@ -5,7 +5,7 @@ driver events must not wait for that.
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -49,17 +49,29 @@ class Poster:
     """Webhooks to the orchestrator. `post` and `tell` only put something in the line; `run` works it off."""
 
     def __init__(
-        self, shift: Shift, *, protocol: WorkerProtocol, clock: Clock, rng: Rng, wake: Wake, ping_every_ms: int
+        self,
+        shift: Shift,
+        *,
+        protocol: WorkerProtocol,
+        clock: Clock,
+        rng: Rng,
+        wake: Wake,
+        ping_every_ms: int,
+        quiet_ms: Callable[[], int | None] = lambda: None,
     ) -> None:
+        """`quiet_ms`: for how long WhatsApp has not been heard; the watchdog is told with each ping."""
         self._shift = shift
         self._protocol = protocol
         self._clock = clock
         self._rng = rng
         self._wake = wake
         self._ping_every_ms = ping_every_ms
+        self._quiet_ms = quiet_ms
         self._waiting: deque[_Post] = deque()
         self._dropped: Counter[str] = Counter()
         self._events = 0
+        # A runner may start an instance again after a crash; its second life must not repeat the ids of the first.
+        self._life = clock.now_ms()
         self._failures = 0
         self._retry_at_ms = 0
         self._ping_at_ms = 0
@@ -87,7 +99,8 @@ class Poster:
             now_ms = self._clock.now_ms()
             if self._pings and self._ping_at_ms <= now_ms:
                 self._ping_at_ms = now_ms + self._ping_every_ms
-                await self.say("PING", {})
+                quiet_ms = self._quiet_ms()
+                await self.say("PING", {} if quiet_ms is None else {"quietMs": quiet_ms})
             elif self._waiting and self._retry_at_ms <= now_ms:
                 await self._post_first()
             else:
@@ -138,5 +151,5 @@ class Poster:
             # With the epoch a late word of an old instance can be told from one of the present.
             data={**data, "epoch": self._shift.terms.epoch if self._shift.terms else 0},
             timestamp=self._clock.now_ms() if at_ms is None else at_ms,
-            event_id=f"{self._shift.instance_id}:{self._events}",
+            event_id=f"{self._shift.instance_id}:{self._life}:{self._events}",
         )

@@ -67,6 +67,14 @@ class PendingTask(_Message, frozen=True):
     to: str
 
 
+class Command(_Message, frozen=True):
+    """What an operator wants of this session beside sending: pair, scan or logout. It may come more than once."""
+
+    id: str
+    kind: str
+    until: int = 0
+
+
 class HelloAnswer(_Message, frozen=True):
     """The terms of this life of the worker."""
 
@@ -76,6 +84,7 @@ class HelloAnswer(_Message, frozen=True):
     typing: TypingWindow
     unknown_grace_ms: int
     pending: list[PendingTask]
+    commands: list[Command] = []
 
 
 class ClaimedTask(_Message, frozen=True):
@@ -102,6 +111,7 @@ class ClaimAnswer(_Message, frozen=True):
     pending: list[PendingTask] = []
     """What we hold by the orchestrator's books although we are asking for work: a claim whose answer got lost, or a
     lease that ended. It is answered for as after a `hello`."""
+    commands: list[Command] = []
 
 
 class ByRaw(_Message, frozen=True):
@@ -134,8 +144,8 @@ class WorkerProtocol(Protocol):
     """What the orchestrator offers a worker. Every call may raise any `ProtocolError`."""
 
     async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer: ...
-    async def claim(self, *, epoch: int) -> ClaimAnswer:
-        """Waits up to CLAIM_TIMEOUT_SECONDS for a task."""
+    async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
+        """Waits up to CLAIM_TIMEOUT_SECONDS for a task. `commands_only` waits for nothing and takes none."""
 
     async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None: ...
     async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None: ...

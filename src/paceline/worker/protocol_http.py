@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
+from paceline.kits.clock import monotonic_ms
 from paceline.worker.book import SendError
 from paceline.worker.protocol import (
     CLAIM_TIMEOUT_SECONDS,
@@ -51,6 +52,7 @@ class HttpProtocol:
         self._outbox = f"/api/worker/sessions/{session_id}/outbox"
         self._hello = f"/api/worker/sessions/{session_id}/hello"
         self._session_id = session_id
+        self._silent_since_ms: int | None = None
         self._client = httpx.AsyncClient(
             base_url=base_url,
             headers={"X-Webhook-Secret": secret, "Content-Type": "application/json"},
@@ -60,6 +62,10 @@ class HttpProtocol:
             transport=transport,
         )
 
+    def unanswered_ms(self) -> int:
+        """How long ago the first call failed since the last that was answered, however it was answered."""
+        return 0 if self._silent_since_ms is None else monotonic_ms() - self._silent_since_ms
+
     async def close(self) -> None:
         await self._client.aclose()
 
@@ -67,7 +73,10 @@ class HttpProtocol:
         body = {"instanceId": instance_id, "journalId": journal_id, "driver": driver}
         return await self._ask(self._hello, body, HelloAnswer)
 
-    async def claim(self, *, epoch: int) -> ClaimAnswer:
+    async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
+        if commands_only:
+            body = {"epoch": epoch, "commandsOnly": True}
+            return await self._ask(f"{self._outbox}/claim?timeout=0", body, ClaimAnswer)
         path = f"{self._outbox}/claim?timeout={CLAIM_TIMEOUT_SECONDS}"
         return await self._ask(path, {"epoch": epoch}, ClaimAnswer, wait_seconds=CLAIM_TIMEOUT_SECONDS + 10.0)
 
@@ -119,12 +128,19 @@ class HttpProtocol:
         try:
             response = await self._client.post(path, content=msgspec.json.encode(body), timeout=timeout)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            self._note_silence()
             raise ProtocolUnavailable(f"{path}: {error!r}", maybe_done=False) from error
         except httpx.HTTPError as error:
+            self._note_silence()
             raise ProtocolUnavailable(f"{path}: {error!r}") from error
+        self._silent_since_ms = None
         if not response.is_success:
             raise error_of(response.status_code, response.content)
         return response.content
+
+    def _note_silence(self) -> None:
+        if self._silent_since_ms is None:
+            self._silent_since_ms = monotonic_ms()
 
 
 def error_of(status: int, content: bytes) -> ProtocolError:

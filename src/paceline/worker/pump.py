@@ -19,6 +19,8 @@ from paceline.worker.drivers.base import (
     Disconnected,
     Driver,
     DriverEvent,
+    LinkBlocked,
+    QrShown,
     Read,
     Received,
     Refused,
@@ -31,6 +33,8 @@ from paceline.worker.reporter import Subject, message_event
 from paceline.worker.shift import Shift
 
 log = structlog.stdlib.get_logger(__name__)
+
+LOGGED_OUT = 401
 
 # An event ends the wait; this only says "for long".
 _IDLE_MS = 3_600_000
@@ -71,9 +75,16 @@ class EventPump:
                 self._tell_connection(True, "CONNECTED", {})
             case Disconnected(code=code, reason=reason):
                 # A ban often shows only when one comes back: that is news although the connection was gone before.
-                is_final = not reconnects_after(code)
-                self._tell_connection(False, "DISCONNECTED", {"code": code, "reason": reason}, is_news=is_final)
-                self._plan_reconnect(code)
+                is_final = not reconnects_after(code, reason)
+                if not (self._shift.logging_out and code == LOGGED_OUT):
+                    self._tell_connection(False, "DISCONNECTED", {"code": code, "reason": reason}, is_news=is_final)
+                self._plan_reconnect(code, reason)
+            case QrShown(text=text, valid_ms=valid_ms):
+                self._told_connected = None
+                self._poster.tell("QR", {"qr": text, "expiresInMs": valid_ms})
+            case LinkBlocked(reason=reason):
+                self._shift.ended_for_good = True
+                self._poster.tell("LINK_BLOCKED", {"reason": reason})
             case SendAck(whatsapp_id=whatsapp_id, outcome=Accepted()):
                 await self._take_in_ack(whatsapp_id)
             case SendAck(whatsapp_id=whatsapp_id, outcome=Refused() as refusal):
@@ -114,8 +125,8 @@ class EventPump:
         if entry.whatsapp_id != self._shift.in_flight:
             self._poster.post(message_event(self._shift, "MESSAGE_SENT", Subject.of(entry), self._clock.now_ms()))
 
-    def _plan_reconnect(self, code: int) -> None:
-        if not reconnects_after(code):
+    def _plan_reconnect(self, code: int, reason: str) -> None:
+        if not reconnects_after(code, reason):
             log.error("the connection ended for good", code=code)
             self._shift.ended_for_good = True
             return

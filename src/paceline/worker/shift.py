@@ -40,6 +40,8 @@ class Shift:
     """Another instance took over; finish what is in the air and go."""
     ended_for_good: bool = False
     """The connection ended in a way after which none is opened again: no receipt can come any more."""
+    logging_out: bool = False
+    """An operator asked for the logout that is under way: its end is told as such, not as a loss."""
     in_flight: str | None = None
     """The whatsappId that the sender is busy with."""
     _seen: set[str] = field(default_factory=set)

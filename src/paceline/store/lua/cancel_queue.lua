@@ -63,6 +63,9 @@ if left > 0 then
   if not busy then score_again(a.phone, a.now) end
   if ended.X + ended.F > 0 then
     incident('QUEUE_CANCELED', a.now, {phone = a.phone, sessionId = a.session, by = a.by, canceled = ended.X, failed = ended.F})
+    audit('OPERATOR', a.now, {
+      action = 'cancel_queue', phone = a.phone, sessionId = a.session, by = a.by, canceled = ended.X, failed = ended.F,
+    })
   end
 end
 return reply('OK', {canceled = ended.X, failed = ended.F, upTo = up_to, more = left == 0, open = open})

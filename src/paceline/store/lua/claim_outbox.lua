@@ -1,7 +1,7 @@
 -- Gives the task at the head of an outbox to its worker, under a lease and a new fencing token.
 -- a: session, epoch, task, now, leaseUntil
 -- Returns OK {token, attempt, resend} | STALE_EPOCH | GONE (not at the head any more) | ENDED (canceled or proven sent; to be
--- cleared) | SUPPRESSED | PAUSED (fleet, number or job) | RESTRICTED (a new chat on a number that may start none).
+-- cleared) | SUPPRESSED | PAUSED (fleet, number, session or job) | RESTRICTED (a new chat on a number that may start none).
 if not is_newest(a.session, a.epoch) then return reply('STALE_EPOCH') end
 if call('LINDEX', K.outbox(a.session), -1) ~= a.task then return reply('GONE') end
 local key = K.message(a.task)
@@ -9,6 +9,7 @@ local about = hash(key)
 if byte_of(a.task) ~= 'h' then return reply('ENDED') end
 local phone = call('HMGET', K.phone(about.phone), 'quarantined', 'cooldownUntil')
 if call('HGET', K.fleet(), 'paused') == '1' or phone[1] == '1' or tonumber(phone[2] or '0') > a.now then return reply('PAUSED') end
+if call('HGET', K.session(a.session), 'paused') == '1' then return reply('PAUSED') end
 if job_is_paused((split(a.task))) then return reply('PAUSED') end
 if is_restricted(about.phone, a.now) and not knows(about.phone, about.to) then return reply('RESTRICTED') end
 if is_suppressed(about.to, a.task) then return reply('SUPPRESSED') end

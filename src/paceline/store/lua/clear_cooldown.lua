@@ -8,6 +8,7 @@ if cooldown <= a.now then return reply('OK', {phone = phone, changed = false}) e
 call('HDEL', K.phone(phone), 'cooldownUntil')
 tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE', 'was', 'COOLDOWN')
 incident('COOLDOWN_CLEARED', a.now, {phone = phone, sessionId = a.session, by = a.by, ['until'] = cooldown})
+audit('OPERATOR', a.now, {action = 'clear_cooldown', phone = phone, sessionId = a.session, by = a.by})
 rescan(phone, a.now)
 jobs_look_again(a.now)
 return reply('OK', {phone = phone, changed = true})

@@ -13,4 +13,6 @@ for i = 1, #flat, 2 do
 end
 if count >= a.limit then return reply('KEYS_FULL', {limit = a.limit}) end
 call('HSET', K.api_keys(), a.id, a.record)
+local made = cjson.decode(a.record)
+audit('OPERATOR', made.createdAt or 0, {action = 'create_key', keyId = a.id, by = made.createdBy, scopes = made.scopes})
 return reply('OK')

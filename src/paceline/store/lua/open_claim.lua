@@ -1,13 +1,18 @@
 -- A worker asks for work: what it has to answer for first, or the task at the head of its outbox with all the last gate reads.
--- a: session, epoch, now
--- Returns OK {pending? [task …], task?, facts?} | STALE_EPOCH | UNKNOWN_SESSION.
+-- a: session, epoch, now, commandsOnly? (it is not connected and cannot take a task)
+-- Returns OK {pending? [task …], commands? [{id, kind, until, …}], task?, facts?} | STALE_EPOCH | NOT_WANTED | UNKNOWN_SESSION.
 local known = hash(K.session(a.session))
 if not known.phone then return reply('UNKNOWN_SESSION') end
 if tonumber(known.epoch or '0') ~= a.epoch then return reply('STALE_EPOCH') end
-call('HSET', K.session(a.session), 'lastSeen', a.now)
+if is_unwanted(known, known.instanceId) then return reply('NOT_WANTED') end
+call('HSET', K.session(a.session), 'lastSeen', a.now, 'claimedAt', a.now)
 local pending = {}
 for _, task in ipairs(call('LRANGE', K.processing(a.session), 0, -1)) do pending[#pending + 1] = held_task(task) end
-if #pending > 0 then return reply('OK', {pending = pending}) end
+-- First the past, then what it is told, then new work: a message must not go out beside a logout.
+local commands = commands_of(a.session, a.now)
+if #pending > 0 or #commands > 0 or a.commandsOnly then
+  return reply('OK', {pending = not a.commandsOnly and list(pending) or nil, commands = list(commands)})
+end
 local task = call('LINDEX', K.outbox(a.session), -1)
 if not task then return reply('OK') end
 local about = hash(K.message(task))
@@ -19,5 +24,6 @@ return reply('OK', {
     sendAfter = tonumber(about.sendAfter), day = about.day, maybeSent = about.maybeSent == '1',
     suppressed = is_suppressed(about.to, task),
     isKnown = knows(known.phone, about.to), jobPaused = job_is_paused((split(task))),
+    sessionPaused = known.paused == '1',
   },
 })

@@ -6,8 +6,10 @@ local was = call('HGET', fleet, 'paused') == '1'
 if a.paused and not was then
   call('HSET', fleet, 'paused', 1, 'pausedReason', 'OPERATOR', 'pausedAt', a.now)
   incident('FLEET_PAUSED', a.now, {by = a.by, reason = 'OPERATOR'})
+  audit('OPERATOR', a.now, {action = 'pause_fleet', by = a.by})
 elseif was and not a.paused then
   incident('FLEET_RESUMED', a.now, {by = a.by, reason = call('HGET', fleet, 'pausedReason') or 'OPERATOR'})
+  audit('OPERATOR', a.now, {action = 'resume_fleet', by = a.by, reason = call('HGET', fleet, 'pausedReason') or 'OPERATOR'})
   call('HDEL', fleet, 'paused', 'pausedReason', 'pausedAt')
 end
 -- Whoever resumes has seen what was restricted; the next single one must not trip the breaker again.

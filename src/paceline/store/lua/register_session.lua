@@ -1,12 +1,35 @@
 -- Registers a session of a phone. The phone is as old as the oldest of its sessions.
--- a: session, phone, driver, createdAt, timezone?, tags (JSON), limit (sessions per phone), now
--- Returns OK | EXISTS (the same session and phone) | TAKEN (the id belongs to another phone) | PHONE_FULL.
+-- a: session, phone, driver, createdAt, timezone?, tags (JSON), limit (sessions per phone), direct? (no proxy), proxy? (id or URL of the
+-- pool: the phone's from now on), profile? (id), by?, now
+-- Returns OK | EXISTS (the same session and phone) | REMOVING (that one is on its way out) | TAKEN (the id belongs to another phone) |
+-- PHONE_FULL | UNKNOWN_PROXY | PROXY_BAD | PROXY_FULL | PROXY_STICKY (the phone keeps another) | UNKNOWN_PROFILE |
+-- PROFILE_IN_USE. Only OK changes anything.
 local key = K.session(a.session)
 local owner = call('HGET', key, 'phone')
-if owner then return reply(owner == a.phone and 'EXISTS' or 'TAKEN') end
+if owner and owner ~= a.phone then return reply('TAKEN') end
+-- Who is told that it exists would find it gone a moment later.
+if owner then return reply(call('HGET', key, 'removing') == '1' and 'REMOVING' or 'EXISTS') end
 if call('SCARD', K.phone_sessions(a.phone)) >= a.limit then return reply('PHONE_FULL') end
-call('HSET', key, 'phone', a.phone, 'driver', a.driver, 'createdAt', a.createdAt, 'tags', a.tags, 'desired', 'running',
+local url
+local own, is_banned = call('HGET', K.sticky_proxy(), a.phone), call('HGET', K.phone(a.phone), 'quarantined') == '1'
+-- Without a proxy is another address, too.
+if own and is_banned and a.direct then return reply('PROXY_STICKY') end
+if a.proxy then
+  url = proxy_of(a.proxy) or a.proxy
+  if call('SISMEMBER', K.proxies(), url) == 0 then return reply('UNKNOWN_PROXY') end
+  -- One that is bad or gone would be replaced anyway, but not for a banned phone.
+  if own and own ~= url and (is_good(own) or is_banned) then return reply('PROXY_STICKY') end
+  if not is_good(url) then return reply('PROXY_BAD') end
+  if call('SISMEMBER', K.proxies_available(), url) == 0 then return reply('PROXY_FULL') end
+end
+if a.profile then
+  local profile = call('HMGET', K.profile(a.profile), 'line', 'session')
+  if not profile[1] then return reply('UNKNOWN_PROFILE') end
+  if profile[2] then return reply('PROFILE_IN_USE') end
+end
+call('HSET', key, 'phone', a.phone, 'driver', a.driver, 'createdAt', a.createdAt, 'tags', a.tags, 'desired', 'running', 'generation', 1,
   'connection', 'STARTING', 'authorisation', 'UNLINKED', 'registeredAt', a.now, 'epoch', 0)
+if a.direct ~= nil then call('HSET', key, 'direct', a.direct and 1 or 0) end
 call('SET', K.session_status(a.session), 'STARTING')
 call('SADD', K.sessions(), a.session)
 call('SADD', K.phone_sessions(a.phone), a.session)
@@ -14,5 +37,11 @@ call('ZADD', K.phones(), 'NX', a.now, a.phone)
 local oldest = tonumber(call('HGET', K.phone(a.phone), 'createdAt') or nil)
 if not oldest or a.createdAt < oldest then call('HSET', K.phone(a.phone), 'createdAt', a.createdAt) end
 if a.timezone then call('HSET', K.phone(a.phone), 'timezone', a.timezone) end
+if url then call('HSET', K.sticky_proxy(), a.phone, url) end
+if a.profile then take_profile(a.session, {phone = a.phone}, a.profile, a.now) end
+audit('OPERATOR', a.now, {
+  action = 'create', sessionId = a.session, phone = a.phone, by = a.by, driver = a.driver, proxy = url, profile = a.profile, direct = a.direct,
+})
 wake('jobs')
+wake('fleet')
 return reply('OK')

@@ -16,6 +16,7 @@ if changed then
   call('HDEL', K.phone(phone), 'waitReason', 'waitUntil')
   tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE', 'was', 'QUARANTINED')
   incident('QUEUE_REQUEUED', a.now, {phone = phone, sessionId = a.session, by = a.by, waiting = waiting})
+  audit('OPERATOR', a.now, {action = 'requeue_phone', phone = phone, sessionId = a.session, by = a.by, waiting = waiting})
   rescan(phone, a.now)
   jobs_look_again(a.now)
 end

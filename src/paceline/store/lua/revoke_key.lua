@@ -8,4 +8,5 @@ if record.revokedAt then return reply('REVOKED', {record = text}) end
 record.revokedAt, record.revokedBy = a.now, a.by
 text = cjson.encode(record)
 call('HSET', K.api_keys(), a.id, text)
+audit('OPERATOR', a.now, {action = 'revoke_key', keyId = a.id, by = a.by})
 return reply('OK', {record = text})

@@ -1,24 +1,30 @@
--- Records what a worker said about its session. Late words, of an older moment or of an instance that was replaced, change nothing.
--- a: session, event (JSON), now, at (the worker's own time), epoch?, connection?, authorisation?, quarantine? (reason)
+-- Records what a worker said about its session. Late words, of an older moment, of an instance that was replaced or of one that nobody
+-- wants any more, change nothing about the connection.
+-- a: session, event (JSON), now, at (the worker's own time), epoch?, connection?, authorisation?, quarantine? (reason), failed? (reason), alarm?,
+--    qr? (a JSON text with `value` and `until`; qrTtl in ms), quietMs? (how long ago its worker last heard WhatsApp)
 -- Returns OK {phone} | UNKNOWN_SESSION.
 local key = K.session(a.session)
-local phone = call('HGET', key, 'phone')
+local known = hash(key)
+local phone = known.phone
 if not phone then return reply('UNKNOWN_SESSION') end
 call('HSET', key, 'lastSeen', a.now)
+if a.quietMs then call('HSET', key, 'heardAt', a.now - a.quietMs) end
 if a.event then
   call('LPUSH', K.session_events(a.session), a.event)
   call('LTRIM', K.session_events(a.session), 0, 199)
 end
-if a.epoch and a.epoch < tonumber(call('HGET', key, 'epoch') or '0') then return reply('OK', {phone = phone}) end
-if a.connection and a.at >= tonumber(call('HGET', key, 'connectionAt') or '0') then
-  local was = call('HMGET', key, 'connection', 'authorisation')
-  local authorisation = a.authorisation or was[2] or ''
-  call('HSET', key, 'connection', a.connection, 'connectionAt', a.at)
-  if a.authorisation then call('HSET', key, 'authorisation', a.authorisation) end
-  if was[1] ~= a.connection or was[2] ~= authorisation then
-    tell('session.status', a.now, 's', a.session, 'phone', phone, 'connection', a.connection, 'authorisation', authorisation)
+if a.epoch and a.epoch < tonumber(known.epoch or '0') then return reply('OK', {phone = phone}) end
+if a.connection and a.at >= tonumber(known.connectionAt or '0') and not is_unwanted(known, known.instanceId) then
+  put_state(a.session, a.connection, a.authorisation, a.at, a.now)
+  -- Whoever got this far is no crash loop, whatever ends it later.
+  if a.connection == 'CONNECTED' or a.connection == 'SCAN_QR' then call('HSET', key, 'healthyAt', a.now) end
+  if a.failed then call('HSET', key, 'failedReason', a.failed) else call('HDEL', key, 'failedReason') end
+  if a.alarm and known.failedReason ~= a.failed then
+    call('HSET', key, 'troubleTold', 1)
+    incident('SESSION_FAILED', a.now, {sessionId = a.session, phone = phone, reason = a.failed})
   end
-  call('SET', K.session_status(a.session), a.connection)
+  -- Whoever sees the code can link the number: it is kept here for as long as it is valid, and in no history.
+  if a.qr then call('SET', K.session_qr(a.session), a.qr, 'PX', a.qrTtl) end
   if a.connection == 'CONNECTED' then
     -- A look that saw it offline would put the phone to sleep; it has to look again.
     call('HINCRBY', K.pacer(phone), 'version', 1)

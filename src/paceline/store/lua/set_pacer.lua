@@ -28,6 +28,7 @@ for field in pairs(before) do
 end
 if changed then
   incident('PACER_CHANGED', a.now, {phone = phone, sessionId = a.session, by = a.by, from = before, to = after})
+  audit('OPERATOR', a.now, {action = 'set_pacer', phone = phone, sessionId = a.session, by = a.by, from = before, to = after})
   rescan(phone, a.now)
 end
 return reply('OK', {phone = phone, changed = changed})

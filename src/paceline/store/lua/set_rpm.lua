@@ -14,6 +14,7 @@ if changed then
   incident('RPM_OVERRIDE', a.now, {
     phone = phone, sessionId = a.session, from = was or cjson.null, to = a.rpm or cjson.null, by = a.by, exceedsTrust = a.exceedsTrust,
   })
+  audit('OPERATOR', a.now, {action = 'set_rpm', phone = phone, sessionId = a.session, from = was, to = a.rpm, by = a.by})
   -- Also when it got slower: a look under way decided on the pace that was.
   rescan(phone, a.now)
 end

@@ -5,6 +5,7 @@ local was = call('HGET', K.fleet(), 'stopped') == '1'
 if was ~= a.stopped then
   if a.stopped then call('HSET', K.fleet(), 'stopped', 1) else call('HDEL', K.fleet(), 'stopped') end
   incident(a.stopped and 'FLEET_STOPPED' or 'FLEET_STARTED', a.now, {by = a.by})
+  audit('OPERATOR', a.now, {action = a.stopped and 'stop_fleet' or 'start_fleet', by = a.by})
 end
 if not a.stopped then
   wake('jobs')

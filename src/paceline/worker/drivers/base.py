@@ -10,6 +10,10 @@ from typing import Literal, Protocol
 from paceline.domain.errors import PacelineError
 
 
+class CannotLink(PacelineError):
+    """What was asked for cannot be done now: it is linked, it is not, or there is nothing to scan."""
+
+
 class NotConnected(PacelineError):
     """There is no connection, so certainly nothing was written to it."""
 
@@ -118,7 +122,30 @@ class Restriction:
     at_ms: int
 
 
-DriverEvent = Connected | Disconnected | SendAck | Delivered | Read | Received | Restriction
+@dataclass(frozen=True)
+class QrShown:
+    """A code that links whoever scans it, for so long. The next one ends it."""
+
+    text: str = field(repr=False)
+    valid_ms: int
+
+
+@dataclass(frozen=True)
+class LinkBlocked:
+    """The platform refuses to link a device to this number now."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class PairingCode:
+    """To be typed into the number's phone instead of scanning."""
+
+    text: str = field(repr=False)
+    valid_ms: int
+
+
+DriverEvent = Connected | Disconnected | SendAck | Delivered | Read | Received | Restriction | QrShown | LinkBlocked
 
 
 class Driver(Protocol):
@@ -126,6 +153,22 @@ class Driver(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def linked(self) -> bool:
+        """Whether the number has linked this session; else `connect` shows codes."""
+
+    async def pair(self) -> PairingCode:
+        """Raises CannotLink."""
+
+    async def scan(self) -> None:
+        """As if somebody scanned the code that is shown. Raises CannotLink, as every real driver does."""
+
+    async def logout(self) -> None:
+        """Ends the link and with it the connection (401). Raises CannotLink."""
+
+    def quiet_ms(self) -> int | None:
+        """For how long not a sign has come over the connection, keep-alives included; None while there is none."""
 
     async def connect(self) -> None: ...
     async def close(self) -> None: ...

@@ -15,7 +15,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 import structlog
@@ -102,6 +102,18 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     """Recipients (digits) whose message takes the worker down: its process dies by SIGKILL when it is about to write
     to one of them, every time. The message is not accepted."""
 
+    linking: Literal["at_once", "qr", "blocked"] = "at_once"
+    """How a session that is not linked gets linked: by itself; by somebody who scans its QR code or types its
+    pairing code (`POST /api/sessions/<sessionId>/simulated/scan` stands for both); or not at all, because the platform
+    refuses."""
+    qr_ms: Annotated[Milliseconds, Meta(ge=1_000)] = 20_000
+    """How long a QR code is shown before the next one."""
+    qr_codes: Every = 6
+    """After so many the server gives up (408, QR_ENDED), and the session waits for a start; 0 = it goes on for ever."""
+
+    deaf: bool = False
+    """The connection stays open and nothing comes through it any more: no ack, no receipt, no keep-alive. What is sent
+    is accepted all the same."""
     offline: bool = False
     """No network: a running connection ends (408) and none can be opened."""
     banned: bool = False

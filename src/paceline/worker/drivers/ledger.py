@@ -2,7 +2,8 @@
 
 A message counts as accepted when its line is on the disk; the ack comes after. Several workers of one session
 (which must not happen, and which a test must be able to see) share the file under a lock, so a repeated id is
-marked whoever sent it first. Beside the lines stands what else outlives a worker: a ban, and the account with its lock.
+marked whoever sent it first. Beside the lines stands what else outlives a worker: a ban, the link to the number, and
+the account with its lock.
 """
 
 import fcntl
@@ -59,6 +60,11 @@ class Ledger(Protocol):
     def banned(self) -> bool: ...
 
     def record_ban(self) -> None: ...
+
+    @property
+    def linked(self) -> bool: ...
+
+    def record_link(self, linked: bool) -> None: ...
     def record_lock(self) -> None:
         """Keep the account's lock as it is now."""
 
@@ -68,14 +74,15 @@ _decoder = msgspec.json.Decoder(LedgerLine)
 
 
 class FileLedger:
-    """`$PACELINE_DATA/ledger/<sessionId>.jsonl`, and beside it `<sessionId>.banned` once the account is banned and
-    `<sessionId>.locked`, which holds the end of its last lock."""
+    """`$PACELINE_DATA/ledger/<sessionId>.jsonl`, and beside it `<sessionId>.banned` once the account is banned,
+    `<sessionId>.locked`, which holds the end of its last lock, and `<sessionId>.linked` while it is linked."""
 
     def __init__(self, directory: Path, session_id: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / f"{session_id}.jsonl"
         self._ban = directory / f"{session_id}.banned"
         self._lock = directory / f"{session_id}.locked"
+        self._link = directory / f"{session_id}.linked"
         self.account = Account(locked_until_ms=_read_lock(self._lock))
         self._kept_lock_ms = self.account.locked_until_ms
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -123,6 +130,16 @@ class FileLedger:
     def record_ban(self) -> None:
         self._ban.touch()
 
+    @property
+    def linked(self) -> bool:
+        return self._link.exists()
+
+    def record_link(self, linked: bool) -> None:
+        if linked:
+            self._link.touch()
+        else:
+            self._link.unlink(missing_ok=True)
+
     def record_lock(self) -> None:
         if self.account.locked_until_ms == self._kept_lock_ms:
             return
@@ -143,6 +160,7 @@ class LedgerBook:
         self.lines: list[LedgerLine] = []
         self.refusals: list[Refusal] = []
         self.banned = False
+        self.linked = False
         self.account = account or Account()
 
 
@@ -172,6 +190,13 @@ class MemoryLedger:
 
     def record_ban(self) -> None:
         self._book.banned = True
+
+    @property
+    def linked(self) -> bool:
+        return self._book.linked
+
+    def record_link(self, linked: bool) -> None:
+        self._book.linked = linked
 
     def note_refusal(self, refusal: Refusal) -> None:
         self._book.refusals.append(refusal)

@@ -15,11 +15,13 @@ from paceline.worker.drivers.base import (
     Lost,
     NotConnected,
     OutgoingMessage,
+    PairingCode,
     SendAck,
     SendOutcome,
 )
 from paceline.worker.drivers.config import Behaviour
 from paceline.worker.drivers.ledger import Ledger, LedgerLine, Refusal
+from paceline.worker.drivers.link import Link
 from paceline.worker.drivers.whatsapp import WhatsApp
 from paceline.worker.wake import Wake
 
@@ -52,18 +54,48 @@ class SimulatedDriver:
         self._behaviour = behaviour
         self._look_every_ms = look_every_ms
         self._events: list[DriverEvent] = []
+        self._heard_at_ms = 0
+        self._link = Link(whatsapp.session_id, linked=ledger.linked)
         # At most one message is under way at a time; what is said of an older one is an event only.
         self._written = ""
         self._outcome: SendOutcome | None = None
 
+    @property
+    def linked(self) -> bool:
+        return self._link.linked
+
+    async def pair(self) -> PairingCode:
+        return self._link.pair(self._rng)
+
+    async def scan(self) -> None:
+        self._take(self._link.scan())
+        self._ledger.record_link(True)
+
+    async def logout(self) -> None:
+        gone = self._link.logout()
+        self._ledger.record_link(False)
+        self._whatsapp.disconnect()
+        self._take(gone)
+
+    def quiet_ms(self) -> int | None:
+        return self._clock.now_ms() - self._heard_at_ms if self._connected() else None
+
     async def connect(self) -> None:
         self._whatsapp.behaviour = self._behaviour()
+        if not self._link.linked and (self._whatsapp.behaviour.linking == "at_once" or not self._whatsapp.out_of_reach):
+            shown = self._link.open(self._whatsapp.behaviour, self._clock.now_ms())
+            self._ledger.record_link(self._link.linked)
+            for event in shown:
+                self._take(event)
+            if shown:
+                return
         with self._ledger.exclusive():
             self._read_ledger()
         self._take(self._whatsapp.connect(self._clock.now_ms()))
         self._wake.notify()
 
     async def close(self) -> None:
+        self._link.close()
         self._whatsapp.disconnect()
 
     async def wait_connected(self, timeout_ms: int) -> bool:
@@ -120,7 +152,11 @@ class SimulatedDriver:
     def _advance(self) -> None:
         """Let the server act up to now."""
         self._whatsapp.behaviour = self._behaviour()
-        for event in self._whatsapp.due(self._clock.now_ms()):
+        now_ms = self._clock.now_ms()
+        if self._whatsapp.behaviour.deaf and self._whatsapp.connected:
+            return
+        self._heard_at_ms = now_ms
+        for event in (*self._link.due(self._whatsapp.behaviour, now_ms), *self._whatsapp.due(now_ms)):
             self._take(event)
 
     def _take(self, event: DriverEvent) -> None:
@@ -139,8 +175,8 @@ class SimulatedDriver:
 
     async def _nap(self, deadline_ms: int) -> None:
         now_ms = self._clock.now_ms()
-        due_ms = self._whatsapp.next_due_ms()
-        until_ms = deadline_ms if due_ms is None else min(deadline_ms, due_ms)
+        dues = (self._whatsapp.next_due_ms(), self._link.next_due_ms())
+        until_ms = min([deadline_ms, *[due_ms for due_ms in dues if due_ms is not None]])
         await self._wake.wait_ms(max(1, min(until_ms - now_ms, self._look_every_ms)))
 
 

@@ -98,6 +98,11 @@ class WhatsApp:
     def banned(self) -> bool:
         return self._banned or self.behaviour.banned
 
+    @property
+    def out_of_reach(self) -> bool:
+        """A connection would only be told so."""
+        return self.banned or self.behaviour.offline
+
     def recall(self, line: LedgerLine) -> None:
         """A line of the ledger that this object did not accept itself; its receipts come at the next connect."""
         if line.whatsapp_id not in self._ids or not self.behaviour.dedupe:

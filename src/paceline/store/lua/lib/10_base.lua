@@ -50,8 +50,10 @@ local function tell(kind, now, ...)
   redis.pcall('XADD', K.events(), 'MAXLEN', '~', C.events_kept, '*', 't', kind, 'at', string.format('%.0f', now), ...)
 end
 
+-- Something an operator should know. The list is for looking, the stream for those who follow (alerts).
 local function incident(kind, now, fields)
   fields.kind, fields.at = kind, now
   push_capped(K.incidents(), fields, 200)
   call('EXPIRE', K.incidents(), 604800)
+  redis.pcall('XADD', K.incident_stream(), 'MAXLEN', '~', C.incidents_kept, '*', 'd', cjson.encode(fields))
 end

@@ -138,6 +138,7 @@ local function dead_letter(task, now, code, message)
   }))
   -- The oldest of so many are past helping; what became of them stays in their message and their job.
   call('LTRIM', K.dead_letters(), 0, C.dead_letters - 1)
+  incident('MESSAGE_GIVEN_UP', now, {taskId = task, phone = known.phone, sessionId = known.sessionId, code = code})
 end
 
 -- Ends one task that is canceled. `canceled` says that it was not sent; of one that may have been, that would be a lie.

@@ -134,8 +134,8 @@ local function phone_facts(phone)
   local ids = call('SMEMBERS', K.phone_sessions(phone))
   table.sort(ids)
   for _, id in ipairs(ids) do
-    local known = call('HMGET', K.session(id), 'connection', 'lastSeen')
-    sessions[#sessions + 1] = {id = id, connection = known[1] or 'STOPPED', lastSeenMs = tonumber(known[2] or '0')}
+    local known = call('HMGET', K.session(id), 'connection', 'lastSeen', 'paused')
+    sessions[#sessions + 1] = {id = id, connection = known[1] or 'STOPPED', lastSeenMs = tonumber(known[2] or '0'), paused = known[3] == '1'}
     local rpm = tonumber(call('GET', K.session_rpm(id)) or nil)
     if rpm and rpm <= (override or rpm) then override, source = rpm, call('GET', K.session_rpm_source(id)) or nil end
   end

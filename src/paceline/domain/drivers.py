@@ -1,0 +1,16 @@
+"""The ways to WhatsApp that there are, and what each needs. One list for registry, runners and workers."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DriverKind:
+    needs_proxy: bool = True
+    """It goes out by a proxy of the pool unless an operator asks for none."""
+    simulated: bool = False
+    """There is no phone that could scan a code, so scanning is asked for over the API."""
+
+
+DRIVERS: dict[str, DriverKind] = {
+    "simulated": DriverKind(needs_proxy=False, simulated=True),
+}

@@ -1,0 +1,26 @@
+-- The last step of removing a session: its worker is gone, now its places, its profile and its row go too.
+-- a: session, now
+-- Returns OK | GONE (there is none; it may have been this call before) | NOT_REMOVING | BUSY {tasks}.
+-- BUSY: messages that its worker held have not ended. No worker will speak for them any more, so their time is over now: the sweeper
+-- returns, asks in vain and ends them, and a later call finds none.
+local key = K.session(a.session)
+local known = hash(key)
+if not known.phone then return reply('GONE') end
+if known.removing ~= '1' then return reply('NOT_REMOVING') end
+local tasks = 0
+for _, list_key in ipairs({K.outbox(a.session), K.processing(a.session)}) do
+  for _, task in ipairs(call('LRANGE', list_key, 0, -1)) do
+    tasks = tasks + 1
+    call('ZADD', K.deadlines(), 'LT', a.now, task)
+  end
+end
+if tasks > 0 then return reply('BUSY', {tasks = tasks}) end
+let_go(a.session, known, a.now, 'REMOVED')
+give_back_profile(a.session, known, a.now)
+call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session_events(a.session), K.session_rpm(a.session),
+  K.session_rpm_source(a.session))
+call('SREM', K.sessions(), a.session)
+call('SREM', K.phone_sessions(known.phone), a.session)
+tell('session.status', a.now, 's', a.session, 'phone', known.phone, 'connection', 'STOPPED', 'authorisation', known.authorisation or '')
+binding(a.session, known, a.now, {action = 'SESSION_REMOVED', status = 'REMOVED'})
+return reply('OK')

@@ -1,0 +1,76 @@
+-- Sessions and their workers: what wishes and workers' words change about them (domain/sessions.py).
+
+-- Writes how a session stands and tells of it if that is news. `at` is when it came to be so by its worker's clock: older words of that
+-- worker change nothing. 0 where it is our own doing: two clocks cannot be compared, and the next worker's first word counts.
+local function put_state(session, connection, authorisation, at, now)
+  local key = K.session(session)
+  local was = call('HMGET', key, 'connection', 'authorisation', 'phone')
+  connection, authorisation = connection or was[1], authorisation or was[2] or ''
+  call('HSET', key, 'connection', connection, 'authorisation', authorisation, 'connectionAt', at)
+  -- For the watchdog, by our clock: since when it is there, or away.
+  if connection == 'CONNECTED' then
+    call('HDEL', key, 'downSince')
+    if was[1] ~= connection then call('HSET', key, 'connectedSince', now) end
+  elseif was[1] == 'CONNECTED' or ((was[1] == 'STOPPED' or was[1] == 'FAILED') and call('HEXISTS', key, 'downSince') == 1) then
+    -- While nobody wanted it, nobody missed it.
+    call('HSET', key, 'downSince', now)
+  end
+  call('SET', K.session_status(session), connection)
+  if connection ~= 'SCAN_QR' then call('DEL', K.session_qr(session), K.session_pairing(session)) end
+  if was[1] ~= connection or was[2] ~= authorisation then
+    tell('session.status', now, 's', session, 'phone', was[3], 'connection', connection, 'authorisation', authorisation)
+  end
+end
+
+-- Another worker process is wanted. The present one gets nothing more to do and its words on the connection count no longer.
+-- Tries in a row are forgotten only when a person asks: a crash loop must not become endless because somebody heals it.
+local function new_worker(session, reason, is_operator)
+  local key = K.session(session)
+  local known = call('HMGET', key, 'generation', 'instanceId')
+  local generation = math.max(1, tonumber(known[1] or '1')) + 1
+  call('HSET', key, 'generation', generation, 'restartReason', reason, 'retired', known[2] or '')
+  call('HDEL', key, 'failedReason')
+  if is_operator then
+    call('HDEL', key, 'starts', 'notBefore')
+    -- If it stays away all the same, that is news again; and so is its return.
+    if call('HDEL', key, 'downTold') == 1 then call('HSET', key, 'troubleTold', 1) end
+  end
+  return generation
+end
+
+-- Whether this worker should not be there: nobody wants one, or it was told to make room for another.
+local function is_unwanted(known, instance)
+  return known.desired ~= 'running' or known.removing == '1' or ((instance or '') ~= '' and known.retired == instance)
+end
+
+-- What a session's worker is told to do. Given again at every claim until the worker tells the end, or until it is worth nothing any more.
+local function commands_of(session, now)
+  local found = {}
+  for _, raw in ipairs(call('HVALS', K.session_commands(session))) do
+    local command = cjson.decode(raw)
+    if command['until'] > now then found[#found + 1] = command end
+  end
+  table.sort(found, function(x, y) return x.at < y.at end)
+  return found
+end
+
+-- What may go through this session alone and was put aside while it was paused comes back now.
+local function unpark_paused(phone, now)
+  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 5000)) do
+    if call('HGET', K.message(cjson.decode(entry).task), 'waitReason') == 'SESSION_PAUSED' then call('ZADD', K.parked(phone), now, entry) end
+  end
+end
+
+-- How many messages would be left to themselves if this session went: what it holds and, if it is the number's last, all that waits for
+-- the number. Retries are looked for among the first so many; beyond that the answer is large enough as it is.
+local function left_behind(session, phone)
+  local waiting = call('LLEN', K.outbox(session)) + call('LLEN', K.processing(session))
+  for _, other in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
+    if other ~= session and call('HGET', K.session(other), 'removing') ~= '1' then return waiting end
+  end
+  waiting = waiting + ahead(phone, 1) + call('ZCARD', K.parked(phone))
+  for _, member in ipairs(call('ZRANGE', K.task_retry(), 0, 4999)) do
+    if cjson.decode(member).phone == phone then waiting = waiting + 1 end
+  end
+  return waiting
+end

@@ -1,0 +1,27 @@
+"""One engine for all of them: starting it and building the images takes a minute."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from .engine import Engine, require_engine
+
+
+@pytest.fixture(scope="session")
+def running_engine() -> Iterator[Engine]:
+    require_engine()
+    engine = Engine()
+    engine.start()
+    try:
+        engine.clear()
+        engine.build_images()
+        yield engine
+    finally:
+        engine.stop()
+
+
+@pytest.fixture
+def engine(running_engine: Engine) -> Engine:
+    """An engine without containers."""
+    running_engine.clear()
+    return running_engine

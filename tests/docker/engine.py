@@ -1,0 +1,124 @@
+"""A Docker engine of the tests' own: started, killed and started again without touching anybody's containers.
+
+No image is pulled. The base is a Debian root made by debootstrap, the images are built on it from `deploy/Dockerfile`.
+Both are kept between runs in `ROOT`; the build itself sees what changed.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+ROOT = Path(os.environ.get("PACELINE_TEST_DOCKER", "/var/tmp/paceline-docker"))
+"""On a real disk: an engine's own storage driver does not work on top of another's."""
+BASE = "paceline-base:test"
+SERVICES = "paceline:test"
+WORKER = "whatsapp-worker-image:test"
+PACKAGES = "python3,python3-venv,ca-certificates,redis-server"
+START_SECONDS = 60
+BUILD_SECONDS = 600
+
+
+def require_engine() -> None:
+    """What is missing is said; in CI it is an error, because these tests would silently not run."""
+    missing = [name for name in ("dockerd", "docker", "debootstrap") if shutil.which(name) is None]
+    reason = f"no {', '.join(missing)} (see tools/ensure-docker)" if missing else ""
+    if not reason and os.geteuid() != 0:
+        reason = "a Docker engine of our own needs root"
+    if not reason:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    print(reason)
+    pytest.skip(reason)
+
+
+class Engine:
+    def __init__(self) -> None:
+        ROOT.mkdir(parents=True, exist_ok=True)
+        self.socket = ROOT / "docker.sock"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}"
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {**os.environ, "DOCKER_HOST": self.url, "DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
+
+    def start(self) -> None:
+        """Returns when it answers. Containers live on while it is away, and are found again."""
+        command = ["dockerd", "--host", self.url, "--data-root", str(ROOT / "data"), "--exec-root", str(ROOT / "exec"),
+                   "--pidfile", str(ROOT / "docker.pid"), "--live-restore"]  # fmt: skip
+        (ROOT / "docker.pid").unlink(missing_ok=True)
+        with (ROOT / "dockerd.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        deadline = time.monotonic() + START_SECONDS
+        while self.docker("version", check=False).returncode != 0:
+            assert self._process.poll() is None, f"dockerd ended; see {ROOT / 'dockerd.log'}"
+            assert time.monotonic() < deadline, f"dockerd does not answer; see {ROOT / 'dockerd.log'}"
+            time.sleep(0.2)
+
+    def kill(self) -> None:
+        """As by the kernel when memory runs out."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        # Its containerd dies with it. Where nobody waits for it, a zombie keeps its pid, and the next engine would wait
+        # for that one to answer.
+        (ROOT / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """With all its containers."""
+        if self._process is None:
+            return
+        if self._process.poll() is not None:
+            self.start()
+        self.clear()
+        self._process.terminate()
+        self._process.wait(timeout=START_SECONDS)
+
+    def clear(self) -> None:
+        """No container is left of an earlier test, or of an earlier run that was killed."""
+        if names := self.docker("ps", "-aq").stdout.split():
+            self.docker("rm", "-f", *names)
+
+    def docker(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            ["docker", *arguments],
+            check=False,
+            env=self.env,
+            text=True,
+            capture_output=True,
+            timeout=BUILD_SECONDS,
+            **options,
+        )
+        assert not check or done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr or done.stdout}"
+        return done
+
+    def build_images(self) -> None:
+        if self.docker("image", "inspect", BASE, check=False).returncode != 0:
+            self._make_base()
+        for target, tag in (("paceline", SERVICES), ("worker", WORKER)):
+            self.docker("build", "--network", "host", "--build-arg", f"BASE={BASE}", "--target", target, "--tag", tag,
+                        "--file", "deploy/Dockerfile", ".", cwd=PROJECT)  # fmt: skip
+
+    def _make_base(self) -> None:
+        root = ROOT / "root"
+        shutil.rmtree(root, ignore_errors=True)
+        command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", str(root)]
+        done = subprocess.run(command, check=False, text=True, capture_output=True, timeout=BUILD_SECONDS)
+        assert done.returncode == 0, done.stdout[-2_000:]
+        # A machine that has certificates of its own needs them in a build as well.
+        shutil.copy("/etc/ssl/certs/ca-certificates.crt", root / "etc/ssl/certs/ca-certificates.crt")
+        packed = subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE)
+        self.docker("import", "-", BASE, stdin=packed.stdout)
+        assert packed.wait() == 0
+        shutil.rmtree(root)
