@@ -37,6 +37,7 @@ images: ## the container images of the services and of a worker (needs Docker)
 test: install check ## all checks and all tests
 	@tools/ensure-redis
 	@tools/ensure-docker
+	@tools/ensure-node
 	tools/run-tests $(ARGS)
 
 fuzz: install ## thousands of requests nobody would think of, against all three services

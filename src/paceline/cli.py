@@ -44,6 +44,7 @@ Environment:
 - GATEWAY_PORT (4000), DISPATCHER_PORT (4001), ORCHESTRATOR_PORT (3000)
 - DASHBOARD_PORT (8080): kept free, there is no dashboard yet
 - REDIS_URL (unset: an embedded Redis is started)
+- FAKE_WHATSAPP_PORT (8090): the first of three for --fake-whatsapp
 """
 
 Policy = Annotated[
@@ -54,9 +55,14 @@ Policy = Annotated[
 
 @app.command(rich_help_panel=_START, epilog=_ENVIRONMENT)
 def up(
-    sessions: Annotated[int, typer.Option(metavar="N", help="Create and connect N simulated numbers.")] = 0,
+    sessions: Annotated[int, typer.Option(metavar="N", help="Create and connect N numbers.")] = 0,
     policy: Policy = None,
-    driver: Annotated[str, typer.Option(metavar="NAME", help="How those numbers send: simulated.")] = "simulated",
+    driver: Annotated[
+        str, typer.Option(metavar="NAME", help="How those numbers send: simulated or baileys.")
+    ] = "simulated",
+    fake_whatsapp: Annotated[
+        bool, typer.Option("--fake-whatsapp", help="With baileys: a fake WhatsApp on this machine, linked by itself.")
+    ] = False,
     dispatchers: Annotated[int, typer.Option(metavar="N", help="How many dispatchers share the work.")] = 1,
 ) -> None:
     """Run the whole platform on this machine.
@@ -68,7 +74,7 @@ def up(
     from paceline.launcher.preflight import UpOptions
     from paceline.launcher.up import run_up
 
-    sys.exit(_run_launcher(run_up(UpOptions(sessions, policy, driver, dispatchers))))
+    sys.exit(_run_launcher(run_up(UpOptions(sessions, policy, driver, dispatchers, fake_whatsapp=fake_whatsapp))))
 
 
 @app.command(rich_help_panel=_START, epilog=_ENVIRONMENT.replace("(./data)", "(./data/demo)"))

@@ -116,6 +116,7 @@ def run(name: str, default_port: int, prepare: Prepare, kind: type[Settings] = S
         secrets = (
             settings.api_key,
             settings.webhook_secret,
+            settings.auth_secret,
             settings.orchestrator_api_key,
             settings.telegram_bot_token,
             settings.alert_urls,

@@ -87,6 +87,11 @@ class Settings(BaseSettings):
     proves who it is. The orchestrator does not start without it; beyond loopback it is held to the same length
     as `API_KEY`. In a worker's environment it is the derived one."""
 
+    auth_secret: SecretStr | None = None
+    """From this the key of each session's login is derived (HMAC-SHA256), with which a `baileys` worker encrypts the
+    linked device on its volume. Unset, it is `WEBHOOK_SECRET`. Whoever changes it has to link all those numbers again;
+    with one of its own, `WEBHOOK_SECRET` can be changed without that."""
+
     # Request rates
 
     key_rate_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = 6_000
@@ -302,6 +307,21 @@ class Settings(BaseSettings):
     worker_image: Annotated[str, Field(min_length=1, max_length=255)] = "whatsapp-worker-image:1.0.0"
     """The image of a worker's container."""
 
+    baileys_worker_image: Annotated[str, Field(min_length=1, max_length=255)] = "whatsapp-worker-baileys:1.0.0"
+    """The image of the container of a `baileys` worker, which is a program for Node.js."""
+
+    baileys_path: Path | None = None
+    """Where the built `worker-baileys` lies, for `RUNNER=process`. Unset, it is that of the repository this runs from.
+    Built by `tools/ensure-node`."""
+
+    whatsapp_url: str | None = None
+    """For tests: the server that `baileys` workers speak to instead of WhatsApp's, `wss://`, or `ws://` on loopback.
+    `{session}` and `{phone}` in it are filled in. `paceline up --fake-whatsapp` sets it."""
+
+    whatsapp_version: Annotated[str | None, Field(pattern=r"^\d{1,6}\.\d{1,6}\.\d{1,12}$")] = None
+    """The version of WhatsApp's web client that `baileys` workers say they are, such as `2.3000.1`, for when the
+    built-in one is answered with 405."""
+
     worker_network: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")] = "paceline-workers"
     """The Docker network that workers are on, and nobody else but the orchestrator. Made if it is not there."""
 
@@ -409,6 +429,11 @@ class Settings(BaseSettings):
     def audit_path(self) -> Path:
         return self.db_path or self.data / "orchestrator.sqlite"
 
+    @property
+    def baileys_folder(self) -> Path:
+        beside_us = Path(__file__).resolve().parents[2] / "worker-baileys"
+        return self.baileys_path.expanduser().absolute() if self.baileys_path else beside_us
+
     @field_validator("log_level", "send_mode", "routing_strategy", "alert_level", "runner", mode="before")
     @classmethod
     def _ignore_case(cls, value: object) -> object:
@@ -419,6 +444,13 @@ class Settings(BaseSettings):
     def _redis_scheme(cls, value: str) -> str:
         if not value.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("must start with redis://, rediss:// or unix://")
+        return value
+
+    @field_validator("whatsapp_url")
+    @classmethod
+    def _websocket_scheme(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("wss://", "ws://127.0.0.1", "ws://localhost", "ws://[::1]")):
+            raise ValueError("must start with wss://, or with ws:// on loopback")
         return value
 
     @field_validator("orchestrator_url", "session_brain_url", "telegram_api_url", "webhook_url")
@@ -469,7 +501,7 @@ class Settings(BaseSettings):
             raise ValueError(f"is required when HOST is not a loopback address ({info.data['host']})")
         return _not_trivial(value)
 
-    @field_validator("webhook_secret")
+    @field_validator("webhook_secret", "auth_secret")
     @classmethod
     def _secret_fits_the_address(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if value is None or "host" not in info.data or is_loopback(info.data["host"]):
@@ -511,6 +543,10 @@ class UpSettings(Settings):
 
     orchestrator_port: Port = 3000
     """Port of the orchestrator, which workers call."""
+
+    fake_whatsapp_port: Annotated[int, Field(ge=1, le=65_533)] = 8090
+    """First of three ports of the fake WhatsApp (`--fake-whatsapp`): its socket, its admin API, its media. On loopback
+    always."""
 
     dashboard_port: Port = 8080
     """Port kept for the dashboard. There is no dashboard yet, so nothing listens there."""

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -44,9 +44,16 @@ class Evidence:
             yield task, self.jobs[view["jobId"]], view, self.by_task.get(task, [])
 
 
-def judge(platform: Platform, client: Client, *jobs: Asked, stopped: Mapping[str, int] | None = None) -> Evidence:
+def judge(
+    platform: Platform,
+    client: Client,
+    *jobs: Asked,
+    stopped: Mapping[str, int] | None = None,
+    but: Collection[str] = (),
+) -> Evidence:
+    """`but`: promises that the evidence cannot show here."""
     evidence = Evidence(platform, client, list(jobs), stopped or {})
-    broken = [f"{name}: {what}" for name, check in CHECKS for what in check(evidence)]
+    broken = [f"{name}: {what}" for name, check in CHECKS if name not in but for what in check(evidence)]
     assert broken == [], "\n".join(broken[:20])
     return evidence
 
@@ -178,4 +185,5 @@ def secrets_in_logs(platform: Platform) -> list[str]:
 
 def _derived_secrets(platform: Platform) -> list[str]:
     sessions = [path.name for path in (platform.data / "sessions").iterdir()]
-    return [hmac.new(WEBHOOK_SECRET.encode(), name.encode(), hashlib.sha256).hexdigest() for name in sessions]
+    labels = [label for name in sessions for label in (name, f"auth:{name}")]
+    return [hmac.new(WEBHOOK_SECRET.encode(), label.encode(), hashlib.sha256).hexdigest() for label in labels]

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from paceline.kits.node import missing_for
+from paceline.settings import Settings, load
+
 from .api import Client
 from .checkers import secrets_in_logs
 from .platform import PACELINE, Platform
@@ -16,7 +19,10 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
     assert sys.platform == "linux", "these tests read /proc and send Linux signals"
     assert PACELINE.exists(), f"{PACELINE} is missing: `make install` first"
     failed_before = request.session.testsfailed
-    running = Platform(**getattr(request.module, "PLATFORM", {}))
+    given = getattr(request.module, "PLATFORM", {})
+    if given.get("driver") == "baileys":
+        _need_node()
+    running = Platform(**given)
     try:
         running.start()
         yield running
@@ -29,6 +35,16 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
     finally:
         is_wanted = bool(os.environ.get("ACCEPTANCE_KEEP"))
         running.destroy(keep=is_wanted or request.session.testsfailed != failed_before)
+
+
+def _need_node() -> None:
+    reason = missing_for(load(Settings).baileys_folder / "dist" / "src" / "main.js")
+    if reason is None:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    print(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")

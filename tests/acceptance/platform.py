@@ -94,6 +94,8 @@ class Platform:
     """Started with `start`; `stop` proves that it went cleanly."""
 
     sessions: int = 3
+    driver: str = "simulated"
+    """`baileys`: Node workers on the fake WhatsApp."""
     dispatchers: int = 1
     policy: str = field(default_factory=policy_toml)
     """A preset's name, or the text of a policy file."""
@@ -109,10 +111,13 @@ class Platform:
         self.failpoints = self.folder / "failpoints"
         self.failpoints.mkdir()
         self.data.mkdir(mode=0o700)
-        base = free_ports(3 + self.dispatchers)
+        base = free_ports(6 + self.dispatchers)
+        self.tasks: dict[str, str] = {}
+        """By message id, of what was asked for here: WhatsApp's own protocol does not carry them."""
+        self.ready = ""
         self.gateway = f"http://127.0.0.1:{base}"
         self.orchestrator = f"http://127.0.0.1:{base + 1}"
-        self.dispatcher = f"http://127.0.0.1:{base + 2}"
+        self.dispatcher = f"http://127.0.0.1:{base + 5}"
         self._environment = {
             **{name: value for name, value in os.environ.items() if name not in _FOREIGN},
             **_QUICK,
@@ -122,7 +127,8 @@ class Platform:
             "WEBHOOK_SECRET": WEBHOOK_SECRET,
             "GATEWAY_PORT": str(base),
             "ORCHESTRATOR_PORT": str(base + 1),
-            "DISPATCHER_PORT": str(base + 2),
+            "FAKE_WHATSAPP_PORT": str(base + 2),
+            "DISPATCHER_PORT": str(base + 5),
             **self.env,
         }
         self.simulate()
@@ -138,7 +144,8 @@ class Platform:
             path.write_text(name)
             name = str(path)
         options = {"--sessions": self.sessions, "--dispatchers": self.dispatchers, "--policy": name}
-        return [str(PACELINE), "up", *(str(part) for option in options.items() for part in option)]
+        more = ["--driver", "baileys", "--fake-whatsapp"] if self.driver == "baileys" else []
+        return [str(PACELINE), "up", *more, *(str(part) for option in options.items() for part in option)]
 
     def start(self) -> str:
         """Until it says `ready`; that line."""
@@ -149,6 +156,7 @@ class Platform:
         assert self.up.stdout is not None
         line = self.up.stdout.readline()
         assert line.startswith("ready "), (line, (self.folder / "up.stderr").read_text())
+        self.ready = line
         return line
 
     def run_another(self) -> subprocess.CompletedProcess[str]:
@@ -250,9 +258,11 @@ class Platform:
     def ledger(self) -> list[dict[str, Any]]:
         """Everything WhatsApp accepted, in the order of time."""
         lines: list[dict[str, Any]] = []
-        for path in (self.data / "ledger").glob("*.jsonl"):
+        for path in [*(self.data / "ledger").glob("*.jsonl"), *(self.data / "fake-whatsapp").glob("ledger.jsonl")]:
             # A line that is being written has no end yet.
-            lines += [json.loads(raw) for raw in path.read_text().splitlines(keepends=True) if raw.endswith("\n")]
+            lines += [json.loads(raw) for raw in path.read_text().split("\n")[:-1]]
+        for line in lines:
+            line["taskId"] = line["taskId"] or self.tasks.get(line["whatsappId"], "")
         return sorted(lines, key=lambda line: line["at"])
 
     def pace_of(self, session: str) -> Pace:

@@ -2,10 +2,11 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import msgspec
@@ -48,6 +49,8 @@ from paceline.store.store import Store
 
 from . import documented
 
+T = TypeVar("T")
+
 NOON = 1_773_136_800_000
 """Tuesday, 10 March 2026, noon in Jerusalem: everybody in these tests is awake."""
 DAY_MS = 86_400_000
@@ -78,6 +81,25 @@ class HandClock:
         self.at_ms += ms
 
 
+class OnDemand(Mapping[str, T]):
+    """Made when first asked for: putting one service together takes a tenth of a second, and most tests need one."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], T]]) -> None:
+        self._makers = makers
+        self.made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self.made:
+            self.made[name] = self._makers[name]()
+        return self.made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
 class Platform:
     def __init__(
         self, url: str, *, policy: str = "default", limits: Limits = LIMITS, channels: Sequence[Channel] = ()
@@ -106,31 +128,37 @@ class Platform:
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
-        self.services: dict[str, Service] = {
-            "gateway": gateway_app(self.store, self.intake, self.media, self.keys, self.clock, outlets=self.outlets),
-            "dispatcher": dispatcher_app(
-                self.engine, self.store, self.keys, rules=self.rules, clock=self.clock, rng=new_rng(4)
-            ),
-            "orchestrator": orchestrator_app(
-                store=self.store,
-                desk=Desk(self.store, self.rules, lease_ms=120_000),
-                settling=self.settling,
-                inbound=Inbound(self.store, self.settling),
-                registry=Registry(self.store, new_rng(3)),
-                waiters=self.waiters,
-                gate=WorkerGate(WEBHOOK_SECRET),
-                keys=self.keys,
-                clock=self.clock,
-                terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
-                media=self.files,
-                audit=AuditPages(self.audit_path, asyncio.to_thread),
-                alerts=self.alerts,
-            ),
-        }
-        self._clients = {name: self._client(name, service) for name, service in self.services.items()}
+        self.services = OnDemand(
+            {"gateway": self._gateway, "dispatcher": self._dispatcher, "orchestrator": self._orchestrator}
+        )
+        self._clients = OnDemand({name: partial(self._client, name) for name in self.services})
 
-    @staticmethod
-    def _client(name: str, service: Service) -> httpx.AsyncClient:
+    def _gateway(self) -> Service:
+        return gateway_app(self.store, self.intake, self.media, self.keys, self.clock, outlets=self.outlets)
+
+    def _dispatcher(self) -> Service:
+        return dispatcher_app(self.engine, self.store, self.keys, rules=self.rules, clock=self.clock, rng=new_rng(4))
+
+    def _orchestrator(self) -> Service:
+        return orchestrator_app(
+            store=self.store,
+            desk=Desk(self.store, self.rules, lease_ms=120_000),
+            settling=self.settling,
+            inbound=Inbound(self.store, self.settling),
+            registry=Registry(self.store, new_rng(3)),
+            waiters=self.waiters,
+            gate=WorkerGate(WEBHOOK_SECRET),
+            keys=self.keys,
+            clock=self.clock,
+            terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
+            media=self.files,
+            audit=AuditPages(self.audit_path, asyncio.to_thread),
+            alerts=self.alerts,
+        )
+
+    def _client(self, name: str) -> httpx.AsyncClient:
+        service = self.services[name]
+
         async def check(answer: httpx.Response) -> None:
             await documented.check(name, service, answer)
 
@@ -163,7 +191,7 @@ class Platform:
             await self.store.guards.save_key(ApiKeyRecord(name, digest(key.encode()), scopes))
 
     async def close(self) -> None:
-        for client in self._clients.values():
+        for client in self._clients.made.values():
             await client.aclose()
         await self.link.close()
         self._folder.cleanup()

@@ -190,9 +190,16 @@ async def test_a_port_in_use_is_named_with_its_variable_and_nothing_is_started(d
         pytest.param(UpOptions(policy="./nowhere.toml"), "nowhere.toml", id="policy file"),
         pytest.param(UpOptions(sessions=1_000), "999", id="sessions"),
         pytest.param(UpOptions(dispatchers=0), "--dispatchers", id="dispatchers"),
+        pytest.param(UpOptions(driver="baileys", sessions=1), "scans their QR code", id="numbers nobody links"),
+        pytest.param(UpOptions(fake_whatsapp=True), "--driver baileys", id="a WhatsApp for nobody"),
+        pytest.param(UpOptions(driver="baileys", fake_whatsapp=True), "tools/ensure-node|Node.js 20", id="no build"),
     ],
 )
-def test_what_does_not_exist_is_refused_before_anything_is_made(options: UpOptions, names: str, data: Path) -> None:
+def test_what_does_not_exist_is_refused_before_anything_is_made(
+    options: UpOptions, names: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAILEYS_PATH", str(data.parent))
+
     async def enter() -> None:
         async with Platform(options):
             pass

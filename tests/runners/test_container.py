@@ -43,6 +43,13 @@ def test_where_the_engine_sees_the_data_elsewhere_its_paths_count(tmp_path: Path
     ]
 
 
+def test_a_baileys_worker_has_an_image_of_its_own_and_the_key_of_its_login(tmp_path: Path) -> None:
+    asked = containers(tmp_path, baileys_worker_image="node:mine").config(spec(driver="baileys", auth_key="k" * 64))
+    assert asked["Image"] == "node:mine"
+    assert f"AUTH_KEY={'k' * 64}" in asked["Env"]
+    assert "AUTH_KEY" not in " ".join(containers(tmp_path).config(spec())["Env"])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_volume_that_was_ours_becomes_the_workers(tmp_path: Path) -> None:
     """A session that moves from a process to a container keeps its journal, and can write to it."""

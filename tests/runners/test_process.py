@@ -13,7 +13,9 @@ import pytest
 from house.support import alive, until
 from paceline.kits.processes import PidFile, Process
 from paceline.orchestrator.runners.base import StartRefused
-from paceline.orchestrator.runners.process import COMMANDS, ProcessRunner
+from paceline.orchestrator.runners.process import ProcessRunner
+from paceline.orchestrator.runners.programs import SIMULATED, Program, programs_of
+from paceline.settings import Settings, load
 
 from .fake import FakeRunner
 from .suite import GRACE_MS, RunnerSuite, seen, spec, worker
@@ -27,7 +29,10 @@ if os.environ["DRIVER"] == "deaf": signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("up", flush=True)
 time.sleep(600)
 """
-STANDINS = {name: [sys.executable, "-c", WORKER] for name in ("simulated", "short", "deaf")} | {"none": ["/nowhere/x"]}
+STANDINS = {name: Program([sys.executable, "-c", WORKER]) for name in ("simulated", "short", "deaf")} | {
+    "none": Program(["/nowhere/x"]),
+    "unbuilt": Program(["/nowhere/x"], missing=lambda: "build it first"),
+}
 
 
 class TestFake(RunnerSuite):
@@ -140,7 +145,7 @@ async def test_a_pid_that_belongs_to_somebody_else_now_is_not_our_worker(runner:
 
 async def test_one_without_a_pid_file_is_seen_by_the_lock_of_its_volume(tmp_path: Path) -> None:
     """Its orchestrator was killed between the start and the pid file; the worker itself tells who it is."""
-    runner = ProcessRunner(tmp_path, COMMANDS)
+    runner = ProcessRunner(tmp_path, {"simulated": SIMULATED})
     await runner.start(spec())
     lock = tmp_path / "sessions" / "s1" / "worker.lock"
     await until(lambda: PidFile.read(lock))
@@ -165,6 +170,8 @@ async def test_a_file_that_was_written_by_half_is_no_worker(runner: ProcessRunne
 async def test_what_cannot_be_started_says_why(runner: ProcessRunner) -> None:
     with pytest.raises(StartRefused, match="No such file"):
         await runner.start(spec(driver="none"))
+    with pytest.raises(StartRefused, match="build it first"):
+        await runner.start(spec(driver="unbuilt"))
     assert await runner.observe() == []
 
 
@@ -187,3 +194,30 @@ async def test_a_start_reads_the_files_of_its_own_session_alone(
     monkeypatch.undo()
     for path in (tmp_path / "run").glob("worker-other*"):
         path.unlink()
+
+
+def test_what_a_baileys_worker_misses_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = programs_of(load(Settings, baileys_path=tmp_path))["baileys"]
+    script = tmp_path / "dist" / "src" / "main.js"
+    assert program.command[-1] == str(script)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert "install Node.js 20" in (program.missing() or "")
+    _fake_node(tmp_path / "bin" / "node", "v18.20.1")
+    assert "Node.js 18; 20 or newer" in (program.missing() or "")
+    _fake_node(tmp_path / "bin" / "node", "v22.1.0")
+    assert "tools/ensure-node" in (program.missing() or "")
+    script.parent.mkdir(parents=True)
+    script.touch()
+    assert program.missing() is None
+
+
+def _fake_node(path: Path, version: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.chmod(0o755)
+
+
+def test_only_the_login_of_a_driver_that_keeps_one_is_given_its_key() -> None:
+    environment = spec(driver="baileys", auth_key="k", whatsapp_url="wss://w").environment()
+    assert (environment["AUTH_KEY"], environment["WHATSAPP_URL"]) == ("k", "wss://w")
+    assert not {"AUTH_KEY", "WHATSAPP_URL", "WHATSAPP_VERSION"} & spec().environment().keys()

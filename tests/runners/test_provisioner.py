@@ -9,9 +9,12 @@ from lua.servers import LiveServer
 from lua.stage import DirectLink
 from paceline.kits import failpoint
 from paceline.kits.errands import Work
+from paceline.kits.secrets import derive
 from paceline.orchestrator.hands import Hands, Terms
 from paceline.orchestrator.provisioner import Provisioner
+from paceline.orchestrator.provisioning import auth_key_of
 from paceline.policy.reconcile import Begin, Rules
+from paceline.settings import Settings, load
 from paceline.store import keys
 from paceline.store.store import Store
 
@@ -38,6 +41,9 @@ class Inline:
         return
 
 
+SERVER = "ws://127.0.0.1:9/?session={session}&phone={phone}"
+
+
 class Fleet:
     """One Redis, one runner, and as many orchestrators as a test wants."""
 
@@ -51,12 +57,13 @@ class Fleet:
         self.main = self.orchestrator()
 
     def orchestrator(self, holder: str = "here:3000") -> Provisioner:
-        terms = Terms(webhook_url="http://orchestrator:3000", rules=Rules(starts_max=3))
+        terms = Terms(webhook_url="http://orchestrator:3000", rules=Rules(starts_max=3), whatsapp_url=SERVER)
         hands = Hands(
             self.store.fleet,
             self.runner,
             terms,
             secret_of=lambda session: f"secret of {session}",
+            auth_key_of=lambda session: f"login of {session}",
             new_id=self.new_id,
             now_ms=lambda: self.now,
         )
@@ -113,6 +120,26 @@ async def test_a_registered_session_gets_its_worker_and_its_worker_is_welcome(fl
     assert (spec.webhook_url, spec.webhook_secret) == ("http://orchestrator:3000", "secret of s1")
     assert await fleet.hello() == "OK"
     assert (await fleet.store.outbox.hello("s1", "somebody else", "j", now_ms=fleet.now)).code == "NOT_WANTED"
+
+
+async def test_a_worker_that_keeps_a_login_gets_its_key_and_its_server_and_no_other_worker_does(fleet: Fleet) -> None:
+    fleet.runner.drivers = ("simulated", "baileys")
+    await fleet.register()
+    await fleet.store.sessions.register(
+        "s2", "447700900002", driver="baileys", created_at_ms=T0, timezone=None, tags=[], limit=4, now_ms=fleet.now,
+        direct=True,
+    )  # fmt: skip
+    await fleet.look(times=3)
+    told = {spec.session_id: (spec.auth_key, spec.whatsapp_url) for spec in fleet.runner.started}
+    assert told == {"s1": ("", ""), "s2": ("login of s2", "ws://127.0.0.1:9/?session=s2&phone=447700900002")}
+
+
+def test_the_key_of_a_login_is_no_secret_that_a_worker_shows_and_has_a_master_of_its_own() -> None:
+    common = load(Settings, webhook_secret="w" * 16)
+    own = load(Settings, webhook_secret="w" * 16, auth_secret="a" * 16)
+    keys_of_s1 = {auth_key_of(common)("s1"), auth_key_of(own)("s1"), auth_key_of(own)("s2"), derive("w" * 16, "s1")}
+    assert len(keys_of_s1) == 4
+    assert {len(key) for key in keys_of_s1} == {64}
 
 
 async def test_a_dead_worker_is_replaced_after_a_pause_that_starts_over_once_it_was_healthy(fleet: Fleet) -> None:

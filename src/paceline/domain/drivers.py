@@ -9,8 +9,11 @@ class DriverKind:
     """It goes out by a proxy of the pool unless an operator asks for none."""
     simulated: bool = False
     """There is no phone that could scan a code, so scanning is asked for over the API."""
+    keeps_login: bool = False
+    """The linked device lies on the worker's volume, encrypted with a key of the session that we give."""
 
 
 DRIVERS: dict[str, DriverKind] = {
     "simulated": DriverKind(needs_proxy=False, simulated=True),
+    "baileys": DriverKind(keeps_login=True),
 }

@@ -13,6 +13,7 @@ something else starts the processes (systemd, containers).
     preflight.py     what is refused before anything runs
     services.py      the command and environment of each process
     workers.py       ends the workers that the orchestrator could not end itself
+    fake_whatsapp.py the fake WhatsApp for Node workers, and who scans their codes there
     client.py        the HTTP calls the launcher makes
     remote.py        what a command asks a running gateway, wherever it is
     up.py            the composition: start in order, say `ready`, stop in reverse

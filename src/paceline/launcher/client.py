@@ -1,4 +1,5 @@
-"""The HTTP calls the launcher makes to the services it has started: is one up, which sessions are there, create one.
+"""The HTTP calls the launcher makes to the services it has started: is one up, which sessions are there, create one,
+the QR code of one.
 
 Neighbour: what is asked of the gateway goes through `paceline.client`, like everybody's.
 """
@@ -38,22 +39,30 @@ class PlatformClient:
             return False
         return answer.status_code == httpx.codes.OK
 
-    async def sessions(self) -> list[dict[str, Any]]:
-        """All sessions of the registry, page by page."""
+    async def sessions(self, **wanted: str) -> list[dict[str, Any]]:
+        """All sessions of the registry that are as wanted, page by page."""
         items: list[dict[str, Any]] = []
         cursor: str | None = None
         while True:
-            params = {"limit": str(PAGE_SIZE)} | ({"cursor": cursor} if cursor else {})
+            params = wanted | {"limit": str(PAGE_SIZE)} | ({"cursor": cursor} if cursor else {})
             page = await self._json("GET", f"{self._orchestrator}/api/sessions", params=params)
             items += page["items"]
             cursor = page.get("nextCursor")
             if not cursor:
                 return items
 
-    async def create_session(self, session_id: str, phone: str, driver: str) -> None:
+    async def create_session(self, session_id: str, phone: str, driver: str, **more: str) -> None:
         """Idempotent: the same session again is answered with the one that exists."""
-        body = {"sessionId": session_id, "phone": phone, "driver": driver}
+        body = {"sessionId": session_id, "phone": phone, "driver": driver, **more}
         await self._json("POST", f"{self._orchestrator}/api/sessions", json=body)
+
+    async def qr(self, session_id: str) -> str | None:
+        """The QR text that it shows now, if any."""
+        try:
+            answer = await self._json("GET", f"{self._orchestrator}/api/sessions/{session_id}/qr")
+        except ApiError:
+            return None
+        return str(answer["qr"])
 
     async def _json(self, method: str, url: str, **request: Any) -> dict[str, Any]:
         try:

@@ -11,13 +11,15 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from paceline.kits import secrets
+from paceline.kits.node import missing_for
 from paceline.launcher.data import DataDirectory
 from paceline.launcher.errors import LauncherError, UsageError
+from paceline.launcher.fake_whatsapp import SCRIPT
 from paceline.launcher.services import Service
 from paceline.settings import SettingsError, UpSettings, env_name, load, read_policy
 
 # The drivers that `up` can run as a plain process of its own.
-DRIVERS = ("simulated",)
+DRIVERS = ("simulated", "baileys")
 
 # Ofcom keeps 07700 900000 to 900999 free for fiction: nobody is called by accident.
 FIRST_PHONE = 447700900001
@@ -36,11 +38,19 @@ class UpOptions:
     driver: str = "simulated"
     dispatchers: int = 1
     data: Path | None = None
+    fake_whatsapp: bool = False
 
 
 def check_options(options: UpOptions) -> None:
     if options.driver not in DRIVERS:
         raise UsageError(f"unknown driver {options.driver!r}; `paceline up` can run: {', '.join(DRIVERS)}")
+    if options.fake_whatsapp and options.driver != "baileys":
+        raise UsageError("--fake-whatsapp goes with --driver baileys; simulated numbers have a WhatsApp of their own")
+    if options.driver == "baileys" and options.sessions and not options.fake_whatsapp:
+        raise UsageError(
+            "real numbers are linked by somebody who scans their QR code, so `up` cannot connect them by itself: "
+            "create them with POST /api/sessions (docs/workers.md), or add --fake-whatsapp to try it without a phone"
+        )
     if not 0 <= options.sessions <= MAX_SESSIONS:
         raise UsageError(f"--sessions must be 0 to {MAX_SESSIONS}, as many numbers as are kept free for fiction")
     if not 1 <= options.dispatchers <= MAX_DISPATCHERS:
@@ -73,17 +83,32 @@ def add_keys(settings: UpSettings, missing: list[str], data: DataDirectory) -> U
     return settings.model_copy(update=keys)
 
 
+def check_fake_whatsapp(options: UpOptions, settings: UpSettings) -> None:
+    if not options.fake_whatsapp:
+        return
+    if settings.runner != "process":
+        raise UsageError(
+            "--fake-whatsapp listens on loopback, where only processes of this machine reach it; "
+            f"RUNNER is {settings.runner}, and must be process"
+        )
+    if reason := missing_for(settings.baileys_folder / SCRIPT):
+        raise UsageError(f"--fake-whatsapp cannot be run: {reason}")
+
+
 def check_ports(host: str, services: list[Service]) -> None:
     for service in services:
-        name, port = service.spec.name, service.port
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            # As the servers do: a port whose last connections are still fading away is free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-            except OSError as error:
-                variable = f"{name.partition('-')[0].upper()}_PORT"
-                raise LauncherError(
-                    f"port {port} for the {name} cannot be used ({error.strerror}); "
-                    f"stop what uses it, or set {variable} to another port"
-                ) from None
+        name = service.spec.name
+        check_port(host, service.port, name, f"{name.partition('-')[0].upper()}_PORT")
+
+
+def check_port(host: str, port: int, name: str, variable: str) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        # As the servers do: a port whose last connections are still fading away is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise LauncherError(
+                f"port {port} for the {name} cannot be used ({error.strerror}); "
+                f"stop what uses it, or set {variable} to another port"
+            ) from None

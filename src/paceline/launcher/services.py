@@ -33,10 +33,19 @@ class Service:
 class Processes:
     """Builds the specification of every process from what `up` was told."""
 
-    def __init__(self, settings: UpSettings, data: DataDirectory, *, redis_url: str, policy: str) -> None:
+    def __init__(
+        self,
+        settings: UpSettings,
+        data: DataDirectory,
+        *,
+        redis_url: str,
+        policy: str,
+        for_workers: Mapping[str, str] | None = None,
+    ) -> None:
         self._settings = settings
         self._data = data
         self._host = settings.host
+        self._for_workers = dict(for_workers or {})
         self._shared = {
             **os.environ,
             "PACELINE_DATA": str(data.root),
@@ -75,7 +84,7 @@ class Processes:
             "STOP_WORKERS": "true",
             # A container would be started again by its engine, and end again.
             "WORKER_ORPHAN_MS": str(self._settings.worker_orphan_ms or ORPHAN_MS) if is_ours else "0",
-        }
+        } | self._for_workers
         port = self._settings.orchestrator_port
         grace_ms = self._settings.worker_grace_ms + ORCHESTRATOR_GRACE_MS
         return self._service("orchestrator", "orchestrator", port, runs, grace_ms)

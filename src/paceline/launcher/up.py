@@ -5,6 +5,7 @@ The composition root of the launcher. `Platform` is the running whole; `run_up` 
 
 import asyncio
 import contextlib
+import os
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
@@ -19,12 +20,15 @@ from paceline.launcher.children import Child, ChildSpec
 from paceline.launcher.client import ApiError, PlatformClient
 from paceline.launcher.data import DataDirectory, rotate, tail
 from paceline.launcher.errors import LauncherError
+from paceline.launcher.fake_whatsapp import HOST, FakeWhatsApp, Scanner
 from paceline.launcher.preflight import (
     FIRST_PHONE,
     UpOptions,
     add_keys,
+    check_fake_whatsapp,
     check_options,
     check_policy,
+    check_port,
     check_ports,
     load_up_settings,
 )
@@ -77,12 +81,17 @@ class Platform:
         """All that can be refused is refused here, before anything runs."""
         check_options(self._options)
         settings, missing_keys = load_up_settings(self._options)
+        check_fake_whatsapp(self._options, settings)
         self.policy = check_policy(self._options.policy or settings.policy)
         self.data = DataDirectory(settings.data)
         self.data.create()
         self._cleanup.enter_context(self.data.locked())
         self.settings = add_keys(settings, missing_keys, self.data)
         self.api_key = self.settings.api_key.get_secret_value() if self.settings.api_key else ""
+        self.whatsapp: FakeWhatsApp | None = None
+        if self._options.fake_whatsapp:
+            self.whatsapp = FakeWhatsApp(settings.baileys_folder, self.data, settings.fake_whatsapp_port)
+            self._cleanup.push_async_callback(self.whatsapp.close)
         self.key_file = self.data.api_key if "api_key" in missing_keys else None
 
     async def start(self) -> None:
@@ -90,7 +99,10 @@ class Platform:
         orchestrator's."""
         redis = self._embedded_redis()
         redis_url = redis.url if redis else self.settings.redis_url
-        processes = Processes(self.settings, self.data, redis_url=redis_url, policy=self.policy)
+        for_workers = self.whatsapp.for_workers() if self.whatsapp else {}
+        processes = Processes(
+            self.settings, self.data, redis_url=redis_url, policy=self.policy, for_workers=for_workers
+        )
         services = processes.services(self._options.dispatchers)
         check_ports(self.settings.host, services)
         self.services = {service.spec.name: service for service in services}
@@ -98,6 +110,8 @@ class Platform:
         self._cleanup.push_async_callback(self.client.close)
         if redis:
             await self._start_redis(redis)
+        if self.whatsapp:
+            await self._start_whatsapp(self.whatsapp)
         await self._start_services()
         self._start_housekeeping()
         await self._connect_sessions()
@@ -112,6 +126,7 @@ class Platform:
         addresses |= {name: service.url for name, service in self.services.items() if name.startswith("dispatcher-")}
         facts = {
             **addresses,
+            **({"whatsapp": self.whatsapp.admin_url} if self.whatsapp else {}),
             "sessions": self._options.sessions,
             "data": self.data.root,
             "key-file": self.key_file or "-",
@@ -132,6 +147,14 @@ class Platform:
         self._cleanup.push_async_callback(child.stop)
         await self._wait_for("Redis", server.is_ready, lambda: [child])
 
+    async def _start_whatsapp(self, whatsapp: FakeWhatsApp) -> None:
+        self._say(f"starting the fake WhatsApp ({whatsapp.admin_url})")
+        for port in whatsapp.ports:
+            check_port(HOST, port, "fake WhatsApp", "FAKE_WHATSAPP_PORT")
+        child = self._start_child(whatsapp.child({"PATH": os.environ.get("PATH", "")}))
+        self._cleanup.push_async_callback(child.stop)
+        await self._wait_for("the fake WhatsApp", whatsapp.is_ready, lambda: [child])
+
     async def _start_services(self) -> None:
         services = list(self.services.values())
         self._say(f"starting {', '.join(self.services)}")
@@ -147,14 +170,18 @@ class Platform:
         tasks = Supervisor()
         self._cleanup.push_async_callback(tasks.stop)
         tasks.start("log sizes", self._keep_logs_small)
+        if self.whatsapp:
+            tasks.start("scanner", Scanner(self.client, self.whatsapp, self._options.driver).run)
 
     async def _connect_sessions(self) -> None:
-        wanted = {f"sim-{number}": FIRST_PHONE + number - 1 for number in range(1, self._options.sessions + 1)}
+        driver = self._options.driver
+        prefix, more = ("wa", {"proxy": "direct"}) if driver == "baileys" else ("sim", {})
+        wanted = {f"{prefix}-{number}": FIRST_PHONE + number - 1 for number in range(1, self._options.sessions + 1)}
         if not wanted:
             return
-        self._say(f"connecting {len(wanted)} simulated {'number' if len(wanted) == 1 else 'numbers'}")
+        self._say(f"connecting {len(wanted)} {driver} {'number' if len(wanted) == 1 else 'numbers'}")
         for session_id, phone in wanted.items():
-            await self.client.create_session(session_id, str(phone), self._options.driver)
+            await self.client.create_session(session_id, str(phone), driver, **more)
 
         async def all_connected() -> bool:
             try:
@@ -168,8 +195,8 @@ class Platform:
                     raise self._failure(f"{name} keeps dying", name)
             return not missing
 
-        # Each worker is a Python process to start; on a small machine a hundred of them take their time.
-        seconds = READY_SECONDS + len(wanted)
+        # Each worker is a process to start, and some have to be linked; on a small machine a hundred take their time.
+        seconds = READY_SECONDS + 3 * len(wanted)
         await self._wait_for("the sessions to connect", all_connected, lambda: [], seconds)
 
     def _start_child(self, spec: ChildSpec) -> Child:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
+from paceline.domain.drivers import DRIVERS
 from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.runners.base import Runner, StartRefused, WorkerSpec
 from paceline.policy import reconcile
@@ -46,6 +47,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     interval_ms: int = 2_000
     limits: AllocationLimits = AllocationLimits()
     rules: Rules = Rules()
+    whatsapp_url: str = ""
+    """With `{session}` and `{phone}` to be filled in."""
+    whatsapp_version: str = ""
 
 
 class Hands:
@@ -56,14 +60,16 @@ class Hands:
         terms: Terms,
         *,
         secret_of: Callable[[str], str],
+        auth_key_of: Callable[[str], str],
         new_id: Callable[[], str],
         now_ms: Callable[[], int],
     ) -> None:
-        """`secret_of` gives a session's own secret."""
+        """`secret_of` gives a session's own secret, `auth_key_of` the key of its login."""
         self._fleet = fleet
         self._runner = runner
         self._terms = terms
         self._secret_of = secret_of
+        self._auth_key_of = auth_key_of
         self._new_id = new_id
         self._now_ms = now_ms
 
@@ -113,19 +119,7 @@ class Hands:
         if begun.code not in ("OK", "AGAIN"):
             log.debug("not begun", session_id=row.session_id, answer=begun.code)
             return False
-        spec = WorkerSpec(
-            session_id=row.session_id,
-            phone=row.phone,
-            driver=row.driver,
-            instance=instance,
-            generation=action.generation,
-            webhook_url=self._terms.webhook_url,
-            webhook_secret=self._secret_of(row.session_id),
-            proxy_url=begun.proxy,
-            keep_alive=self._terms.keep_alive,
-            orphan_ms=self._terms.orphan_ms,
-            log_level=self._terms.log_level,
-        )
+        spec = self._spec(row, instance, action.generation, begun.proxy)
         try:
             await self._runner.start(spec)
         except StartRefused as error:
@@ -134,6 +128,31 @@ class Hands:
             return True
         log.info("a worker was started", session_id=row.session_id, instance=instance, generation=action.generation)
         return False
+
+    def _spec(self, row: WorkerRow, instance: str, generation: int, proxy_url: str) -> WorkerSpec:
+        spec = WorkerSpec(
+            session_id=row.session_id,
+            phone=row.phone,
+            driver=row.driver,
+            instance=instance,
+            generation=generation,
+            webhook_url=self._terms.webhook_url,
+            webhook_secret=self._secret_of(row.session_id),
+            proxy_url=proxy_url,
+            keep_alive=self._terms.keep_alive,
+            orphan_ms=self._terms.orphan_ms,
+            log_level=self._terms.log_level,
+        )
+        kind = DRIVERS.get(row.driver)
+        if kind is None or not kind.keeps_login:
+            return spec
+        server = self._terms.whatsapp_url.replace("{session}", row.session_id).replace("{phone}", row.phone)
+        return msgspec.structs.replace(
+            spec,
+            auth_key=self._auth_key_of(row.session_id),
+            whatsapp_url=server,
+            whatsapp_version=self._terms.whatsapp_version,
+        )
 
     def _refused(self, spec: WorkerSpec, row: WorkerRow) -> Action:
         """It counts like a worker that ended at once."""

@@ -18,6 +18,7 @@ from paceline.orchestrator.provisioner import Provisioner
 from paceline.orchestrator.runners.base import Runner
 from paceline.orchestrator.runners.external import ExternalRunner
 from paceline.orchestrator.runners.process import ProcessRunner
+from paceline.orchestrator.runners.programs import programs_of
 from paceline.policy.reconcile import Rules
 from paceline.settings import Settings
 from paceline.store.fleet import AllocationLimits
@@ -38,7 +39,7 @@ def new_runner(settings: Settings) -> Runner:
             # Only here: whoever has it set for other tools need not care while it is not used.
             raise ConfigError(["DOCKER_HOST: must start with unix://, tcp://, http:// or https://"])
         return DockerRunner(settings.docker_host, Containers.of(settings))
-    return ProcessRunner(settings.data)
+    return ProcessRunner(settings.data, programs_of(settings))
 
 
 def terms_of(settings: Settings) -> Terms:
@@ -51,7 +52,16 @@ def terms_of(settings: Settings) -> Terms:
         interval_ms=settings.provisioning_interval_ms,
         limits=AllocationLimits(settings.max_sessions_per_proxy, settings.max_sessions_per_phone),
         rules=Rules(starts_max=settings.worker_starts_max, healthy_ms=settings.worker_healthy_ms),
+        whatsapp_url=settings.whatsapp_url or "",
+        whatsapp_version=settings.whatsapp_version or "",
     )
+
+
+def auth_key_of(settings: Settings) -> Callable[[str], str]:
+    """The key of each session's login. Under a label that no session's own secret has: no sessionId holds a colon."""
+    secret = settings.auth_secret or settings.webhook_secret
+    master = secret.get_secret_value() if secret else ""
+    return lambda session: derive(master, f"auth:{session}")
 
 
 def holder_of(port: int) -> str:
@@ -70,6 +80,7 @@ def start_provisioning(parts: Parts, tasks: Supervisor, runner: Runner, port: in
         runner,
         terms,
         secret_of=partial(derive, master),
+        auth_key_of=auth_key_of(settings),
         new_id=lambda: new_ulid(clock.now_ms(), parts.rng),
         now_ms=clock.now_ms,
     )

@@ -34,6 +34,11 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: bool = True
     orphan_ms: int = 0
     log_level: str = "info"
+    auth_key: str = ""
+    """Of drivers that keep a login: what it is encrypted with."""
+    whatsapp_url: str = ""
+    """Of drivers that speak to a server of WhatsApp: another one than the real one."""
+    whatsapp_version: str = ""
 
     def environment(self) -> dict[str, str]:
         """What SPEC §6 tells a worker, and what we need on top. No proxy means no variable: it goes out directly."""
@@ -49,6 +54,9 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
             "GENERATION": str(self.generation),
             "ORPHAN_MS": str(self.orphan_ms),
             "LOG_LEVEL": self.log_level,
+            "AUTH_KEY": self.auth_key,
+            "WHATSAPP_URL": self.whatsapp_url,
+            "WHATSAPP_VERSION": self.whatsapp_version,
         }
         return {name: value for name, value in told.items() if value}
 

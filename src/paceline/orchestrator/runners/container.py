@@ -22,6 +22,8 @@ HOME = "/app"
 """Below it lie a worker's own volume and nothing else that it could write to."""
 LOG_LIMITS = {"max-size": "10m", "max-file": "3"}
 TMP_OPTIONS = "rw,noexec,nosuid,nodev,size=16m"
+BAILEYS_TMP_OPTIONS = TMP_OPTIONS.replace("16m", "64m")
+"""Its library encrypts a file there before the upload, and the largest has 16 MB."""
 
 
 class Containers(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +31,7 @@ class Containers(msgspec.Struct, frozen=True, kw_only=True):
 
     fleet: str
     image: str
+    baileys_image: str
     network: str
     user: str
     memory_bytes: int
@@ -45,6 +48,7 @@ class Containers(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             fleet=settings.fleet_name,
             image=settings.worker_image,
+            baileys_image=settings.baileys_worker_image,
             network=settings.worker_network,
             user=settings.worker_user,
             memory_bytes=settings.worker_memory_mb * 1024 * 1024,
@@ -68,8 +72,9 @@ class Containers(msgspec.Struct, frozen=True, kw_only=True):
     def config(self, spec: WorkerSpec) -> dict[str, Any]:
         """What the engine is asked to create."""
         told = {"PACELINE_DATA": HOME, **spec.environment()}
+        is_baileys = spec.driver == "baileys"
         return {
-            "Image": self.image,
+            "Image": self.baileys_image if is_baileys else self.image,
             "User": self.user,
             "Env": [f"{name}={value}" for name, value in told.items()],
             "Labels": self.labels(spec),
@@ -80,7 +85,7 @@ class Containers(msgspec.Struct, frozen=True, kw_only=True):
                 "NetworkMode": self.network,
                 "RestartPolicy": {"Name": "unless-stopped"},
                 "ReadonlyRootfs": True,
-                "Tmpfs": {"/tmp": TMP_OPTIONS},
+                "Tmpfs": {"/tmp": BAILEYS_TMP_OPTIONS if is_baileys else TMP_OPTIONS},
                 "CapDrop": ["ALL"],
                 "SecurityOpt": ["no-new-privileges:true"],
                 "Privileged": False,

@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -20,19 +19,14 @@ from paceline.kits.clock import monotonic_ms
 from paceline.kits.failpoint import failpoint
 from paceline.kits.processes import PidFile, Process
 from paceline.orchestrator.runners.base import Seen, StartRefused, Usage, WorkerSpec, generation_of
+from paceline.orchestrator.runners.programs import Program
 
 log = structlog.stdlib.get_logger(__name__)
 
 PREFIX = "worker-"
-COMMANDS: Mapping[str, list[str]] = {
-    # Straight to the entry point: importing the CLI would cost each of many workers a quarter of a second.
-    "simulated": [sys.executable, "-c", "import sys; from paceline.worker.main import main; sys.exit(main())"],
-}
-"""What is run for each driver that needs nothing but us."""
-
 PASSED_ON = (
     "PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
-    "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PACELINE_FAILPOINTS",
+    "NODE_EXTRA_CA_CERTS", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PACELINE_FAILPOINTS",
 )  # fmt: skip
 """A list of what may, not of what must not: the keys of the platform are in our environment."""
 
@@ -43,16 +37,16 @@ _TAIL_BYTES = 1_000_000
 
 
 class ProcessRunner:
-    def __init__(self, data: Path, commands: Mapping[str, list[str]] = COMMANDS) -> None:
+    def __init__(self, data: Path, programs: Mapping[str, Program]) -> None:
         self._data = data.expanduser().absolute()
         self._run = self._data / "run"
         self._log = self._data / "log"
         self._sessions = self._data / "sessions"
-        self._commands = commands
+        self._programs = programs
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def runs(self, driver: str) -> bool:
-        return driver in self._commands
+        return driver in self._programs
 
     async def observe(self) -> list[Seen]:
         return self._seen_of("*")
@@ -63,6 +57,8 @@ class ProcessRunner:
                 if one.instance == spec.instance:
                     return
                 await self.stop(one.handle, _GRACE_MS)
+        if reason := self._programs[spec.driver].missing():
+            raise StartRefused(reason)
         try:
             for folder in (self._run, self._log, self._sessions / spec.session_id):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -112,11 +108,12 @@ class ProcessRunner:
     def _spawn(self, spec: WorkerSpec) -> "subprocess.Popen[bytes]":
         inherited = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         own = {"PACELINE_DATA": str(self._data), "PYTHONUNBUFFERED": "1"}
+        program = self._programs[spec.driver]
         with self._log_file(spec.session_id).open("ab") as output:
             return subprocess.Popen(
                 # The name is for whoever reads `ps`.
-                [*self._commands[spec.driver], spec.session_id],
-                env=inherited | own | spec.environment(),
+                [*program.command, spec.session_id],
+                env=inherited | own | dict(program.env) | spec.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

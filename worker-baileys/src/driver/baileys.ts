@@ -1,0 +1,253 @@
+/**
+ * The `baileys` driver: one session on WhatsApp, one live connection at most. It carries out what `core` asks for and
+ * tells what it saw; `connection.ts` is one connection, `writing.ts` how a message is made and written.
+ */
+import type { BinaryNode, proto } from "baileys";
+import { type Clock, Wake } from "../clock.js";
+import { CONNECTION_CLOSED, LOGGED_OUT } from "../disconnects.js";
+import {
+  CONNECTION_LOST,
+  MEDIA_UNAVAILABLE,
+  RESTRICTED,
+  refusalOf,
+  SEND_FAILED,
+  type SendError,
+  SMAX_INVALID,
+} from "../failures.js";
+import { log } from "../log.js";
+import type { AuthState } from "./auth-state.js";
+import { Connection, type ConnectionSettings, type Ears } from "./connection.js";
+import type { Ending } from "./endings.js";
+import { Guard } from "./guard.js";
+import { inboundOf } from "./inbound.js";
+import {
+  CannotLink,
+  type Driver,
+  type DriverEvent,
+  NotConnected,
+  type OutgoingMessage,
+  type PairingCode,
+  type Ready,
+  type SendOutcome,
+} from "./port.js";
+import { Restrictions } from "./restrictions.js";
+import { ackOf, receiptOf, removalOf, wantsPasskey } from "./stanzas.js";
+import { directoryOf, forgetContact, messageFor, showTyping, writeMessage } from "./writing.js";
+
+const PAIRING_VALID_MS = 180_000;
+const LOGOUT_MS = 10_000;
+
+export interface BaileysParts extends ConnectionSettings {
+  readonly auth: AuthState;
+  readonly phone: string;
+  readonly clock: Clock;
+  /** What the journal holds of the last try of this message. */
+  readonly lastError: (whatsappId: string) => SendError | null;
+}
+
+type Refusal = { readonly kind: "refused"; readonly error: SendError };
+
+interface ReadyMessage extends Ready {
+  readonly connection: Connection;
+  readonly message: proto.IMessage;
+  /** Why the try before this one failed, if there was one. */
+  readonly lastError: SendError | null;
+}
+
+export class BaileysDriver implements Driver {
+  readonly name = "baileys";
+  onEvent: (event: DriverEvent) => void = () => undefined;
+  #connection: Connection | null = null;
+  #isClosed = false;
+  readonly #guard: Guard;
+  readonly #restrictions: Restrictions;
+  readonly #wake = new Wake();
+  // At most one message is under way at a time; what is said of an older one is an event only.
+  #written: ReadyMessage | null = null;
+  #outcome: SendOutcome | null = null;
+
+  constructor(private readonly parts: BaileysParts) {
+    this.#guard = new Guard(parts.clock, parts.timings);
+    this.#restrictions = new Restrictions((restriction, untilMs) =>
+      this.#tell({ kind: "restriction", restriction, untilMs }),
+    );
+  }
+
+  get linked(): boolean {
+    return this.parts.auth.linked;
+  }
+
+  connect(): void {
+    if (this.#connection !== null || this.#isClosed) return;
+    this.#connection = new Connection(this.parts.auth, this.parts, this.#ears());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const connection = this.#connection;
+    this.#connection = null;
+    await connection?.close();
+    this.parts.auth.close();
+  }
+
+  quietMs(): number | null {
+    return this.#connection?.isOpen ? this.#connection.quietMs : null;
+  }
+
+  async waitConnected(timeoutMs: number): Promise<boolean> {
+    if (!this.#connection?.isOpen) await this.#wake.waitMs(timeoutMs);
+    return this.#connection?.isOpen === true;
+  }
+
+  async pair(): Promise<PairingCode> {
+    const { phone } = this.parts;
+    if (this.linked) throw new CannotLink("it is linked already");
+    if (!phone) throw new CannotLink("PHONE is not set, and a code is for one number");
+    if (!this.#connection?.showsCodes) throw new CannotLink("no code is shown now");
+    const text = await this.#connection.sock.requestPairingCode(phone).catch((error: unknown) => {
+      throw new CannotLink(`no pairing code: ${String(error)}`);
+    });
+    return { text: `${text.slice(0, 4)}-${text.slice(4)}`, validMs: PAIRING_VALID_MS };
+  }
+
+  async logout(): Promise<void> {
+    const { auth, clock } = this.parts;
+    if (!auth.linked) throw new CannotLink("it is not linked");
+    const connection = this.#open();
+    if (!connection) throw new CannotLink("there is no connection to log out over");
+    const answer = await connection.sock.query(removalOf(auth.me?.id ?? ""), LOGOUT_MS).catch(() => undefined);
+    // The server may end the connection instead of answering; `#ended` has then seen its word.
+    if (!answer && auth.linked) throw new CannotLink("the server did not confirm the logout");
+    if (auth.linked) {
+      auth.startAnew(clock.nowMs());
+      connection.end("logged out by an operator", LOGGED_OUT);
+    }
+  }
+
+  async prepare(outgoing: OutgoingMessage): Promise<ReadyMessage | Refusal> {
+    const connection = this.#mustBeOpen();
+    // Before the intent of this try takes its place in the journal.
+    const lastError = this.parts.lastError(outgoing.whatsappId);
+    const failed = (error: unknown, code: string): Refusal => {
+      // The library's error says little once the connection is gone, and it is not the message's fault.
+      if (!connection.isOpen) throw new NotConnected(String(error));
+      log.warning("a message could not be prepared", { whatsappId: outgoing.whatsappId, reason: String(error) });
+      return { kind: "refused", error: { code, message: String(error) } };
+    };
+    let jid: string;
+    try {
+      const found = await this.#guard.check(outgoing.to, directoryOf(connection.sock));
+      if (found.kind === "refused") return connection.isOpen ? found : failed("the connection ended", CONNECTION_LOST);
+      jid = found.jid;
+    } catch (error) {
+      return failed(error, CONNECTION_LOST);
+    }
+    try {
+      const message = await messageFor(connection.sock, jid, outgoing);
+      this.parts.auth.keepSent(outgoing.whatsappId, message, this.parts.clock.nowMs());
+      return { kind: "ready", outgoing, jid, connection, message, lastError };
+    } catch (error) {
+      return failed(error, outgoing.media ? MEDIA_UNAVAILABLE : SEND_FAILED);
+    }
+  }
+
+  async showTyping(ready: Ready): Promise<void> {
+    await showTyping(this.#mustBeOpen().sock, ready.jid);
+  }
+
+  async write(ready: Ready, mayGo: () => boolean): Promise<boolean> {
+    const { connection, message } = ready as ReadyMessage;
+    // It was prepared on this very connection; another one is another matter.
+    if (connection !== this.#mustBeOpen()) throw new NotConnected("another connection stands now");
+    this.#written = ready as ReadyMessage;
+    this.#outcome = null;
+    return writeMessage(connection, ready, message, mayGo);
+  }
+
+  async waitAck(whatsappId: string, timeoutMs: number): Promise<SendOutcome | null> {
+    if (whatsappId !== this.#written?.outgoing.whatsappId) throw new Error(`${whatsappId} was not written last`);
+    if (this.#outcome === null) await this.#wake.waitMs(timeoutMs);
+    return this.#outcome;
+  }
+
+  #ears(): Ears {
+    const connection = (): Connection | null => this.#connection;
+    return {
+      opened: () => {
+        this.#tell({ kind: "connected" });
+        const sock = connection()?.sock;
+        if (sock) void this.#restrictions.ask(sock);
+      },
+      qr: (text, validMs) => this.#tell({ kind: "qr", text, validMs }),
+      ended: (ending) => this.#ended(ending),
+      ack: (node) => this.#takeAck(node),
+      receipt: (node) => this.#takeReceipt(node),
+      notification: (node) => this.#takeNotification(node),
+      messages: (messages) => {
+        const numberOf = async (lid: string): Promise<string | null> =>
+          (await connection()?.sock.signalRepository.lidMapping.getPNForLID(lid)) ?? null;
+        for (const message of messages) {
+          void inboundOf(message, numberOf).then((inbound) => inbound && this.#tell({ kind: "received", ...inbound }));
+        }
+      },
+      timeLock: (lock) => this.#restrictions.hearLock(lock),
+      cap: (cap) => this.#restrictions.hearCap(cap),
+    };
+  }
+
+  #takeAck(node: BinaryNode): void {
+    const ack = ackOf(node);
+    if (!ack) return;
+    const { whatsappId, nack } = ack;
+    const written = this.#written?.outgoing.whatsappId === whatsappId ? this.#written : null;
+    const outcome: SendOutcome = nack
+      ? { kind: "refused", error: refusalOf(nack, written?.lastError ?? null) }
+      : { kind: "accepted" };
+    if (nack) log.warning("the server refused a message", { whatsappId, nack });
+    if (written) this.#outcome ??= outcome;
+    this.#tell({ kind: "ack", whatsappId, outcome });
+    const sock = this.#connection?.sock;
+    if (nack === RESTRICTED && sock) void this.#restrictions.ask(sock);
+    if (nack === SMAX_INVALID && sock && written) {
+      this.#guard.forget(written.outgoing.to);
+      void forgetContact(sock, written.jid);
+    }
+  }
+
+  #takeReceipt(node: BinaryNode): void {
+    const { me } = this.parts.auth;
+    const found = me && receiptOf(node, { id: me.id, lid: me.lid });
+    for (const whatsappId of found?.whatsappIds ?? []) {
+      this.#tell({ kind: "receipt", whatsappId, receipt: found?.receipt ?? null });
+    }
+  }
+
+  #takeNotification(node: BinaryNode): void {
+    if (this.linked || !wantsPasskey(node)) return;
+    this.#tell({ kind: "link_blocked", reason: "the platform wants a passkey to link this number" });
+    this.#connection?.end("linking is blocked", CONNECTION_CLOSED);
+  }
+
+  #ended(ending: Ending): void {
+    this.#connection = null;
+    this.#outcome ??= { kind: "lost", reason: `${ending.code} ${ending.reason}` };
+    if (ending.isServerLogout && this.linked) this.parts.auth.startAnew(this.parts.clock.nowMs());
+    const { code, reason, expireSeconds } = ending;
+    this.#tell({ kind: "disconnected", code, reason, ...(expireSeconds === undefined ? {} : { expireSeconds }) });
+  }
+
+  #tell(event: DriverEvent): void {
+    this.onEvent(event);
+    this.#wake.notify();
+  }
+
+  #open(): Connection | null {
+    return this.#connection?.isOpen ? this.#connection : null;
+  }
+
+  #mustBeOpen(): Connection {
+    const connection = this.#open();
+    if (!connection) throw new NotConnected("there is no connection");
+    return connection;
+  }
+}

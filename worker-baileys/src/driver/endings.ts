@@ -1,0 +1,43 @@
+/**
+ * Why a connection ended, from what Baileys gives as `lastDisconnect.error`. Its codes are ambiguous (408 is the
+ * network or a QR code that nobody scanned, 401 our own logout or the server's, 500 the server or the proxy), so the
+ * message is looked at as well. `disconnects.ts` says what follows from each.
+ */
+import { CONNECTION_CLOSED, LOGGED_OUT, QR_ENDED } from "../disconnects.js";
+import { redactString } from "../redaction.js";
+
+export interface Ending {
+  readonly code: number;
+  readonly reason: string;
+  /** The server itself said that the device is logged out, so its keys are worth nothing any more. */
+  readonly isServerLogout: boolean;
+  /** Of a ban for a time (402). */
+  readonly expireSeconds?: number;
+}
+
+// What the orchestrator keeps of a reason.
+const REASON_LIMIT = 200;
+
+/** An error in the form in which Baileys reads a code from it. */
+export function endError(message: string, statusCode: number): Error {
+  return Object.assign(new Error(message), { isBoom: true, output: { statusCode } });
+}
+
+export function endingOf(error: unknown): Ending {
+  const { message, output, data } = (error ?? {}) as {
+    message?: string;
+    output?: { statusCode?: number };
+    data?: { expire?: string; code?: string };
+  };
+  const code = output?.statusCode ?? CONNECTION_CLOSED;
+  const text = message ?? "closed";
+  if (text === "QR refs attempts ended") return { code, reason: QR_ENDED, isServerLogout: false };
+  const isServerWord = text === "Connection Failure" || text.startsWith("Stream Errored");
+  const expire = Number(data?.expire);
+  return {
+    code,
+    reason: redactString(text).slice(0, REASON_LIMIT),
+    isServerLogout: code === LOGGED_OUT && isServerWord,
+    ...(Number.isFinite(expire) && expire > 0 ? { expireSeconds: expire } : {}),
+  };
+}

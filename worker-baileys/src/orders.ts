@@ -1,0 +1,67 @@
+/**
+ * What an operator has a worker do beside sending: pair, log out. (`scan` is for simulated drivers.)
+ *
+ * Orders come with `hello` and with claims, perhaps more than once, so whoever has done one remembers it. The end of
+ * each is told as COMMAND_DONE; a pairing code goes with it and is written nowhere else.
+ */
+import { CannotLink, type Driver } from "./driver/port.js";
+import { log } from "./log.js";
+import type { Poster } from "./poster.js";
+import type { Command } from "./protocol.js";
+import type { Shift } from "./shift.js";
+
+// More than one worker can be told within the time such an order is valid.
+const REMEMBERED = 32;
+
+export class Orders {
+  readonly #done: string[] = [];
+
+  constructor(
+    private readonly shift: Shift,
+    private readonly driver: Driver,
+    private readonly poster: Poster,
+  ) {}
+
+  async obey(commands: readonly Command[] = []): Promise<void> {
+    for (const command of commands) {
+      if (this.#done.includes(command.id)) continue;
+      this.#done.push(command.id);
+      if (this.#done.length > REMEMBERED) this.#done.shift();
+      let answer: Record<string, unknown>;
+      try {
+        answer = { ok: true, ...(await this.#carryOut(command.kind)) };
+      } catch (error) {
+        if (!(error instanceof CannotLink)) throw error;
+        answer = { ok: false, error: error.message };
+      }
+      log.info("an order was carried out", { kind: command.kind, ok: answer["ok"], reason: answer["error"] });
+      this.poster.tell("COMMAND_DONE", { commandId: command.id, kind: command.kind, ...answer });
+    }
+  }
+
+  async #carryOut(kind: string): Promise<Record<string, unknown>> {
+    switch (kind) {
+      case "pair": {
+        const code = await this.driver.pair();
+        return { pairingCode: code.text, expiresInMs: code.validMs };
+      }
+      case "logout":
+        await this.#logOut();
+        return {};
+      case "scan":
+        throw new CannotLink("a real number is linked by its phone alone");
+      default:
+        throw new CannotLink("this worker does not know that order");
+    }
+  }
+
+  async #logOut(): Promise<void> {
+    this.shift.loggingOut = true;
+    try {
+      await this.driver.logout();
+    } catch (error) {
+      this.shift.loggingOut = false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/** What the server refuses, limits or keeps silent about, and what is said of it. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { PHONE, Stage, until } from "./stage.js";
+
+let stage: Stage;
+let recipients = 972_541_200_000;
+const somebody = (): string => String((recipients += 1));
+
+before(async () => {
+  stage = await Stage.start();
+  stage.timings["guardPauseMs"] = 300;
+  await stage.linked();
+});
+after(() => stage.stop());
+
+describe("nacks", () => {
+  for (const [nack, code] of [
+    [463, "RESTRICTED_463"],
+    [479, "SEND_FAILED"],
+    [421, "SEND_FAILED"],
+    [429, "RATE_LIMIT"],
+    [400, "SEND_FAILED"],
+    [403, "SEND_FAILED"],
+    [404, "SEND_FAILED"],
+    [500, "SEND_FAILED"],
+  ] as const) {
+    test(`${nack}: ${code}`, async () => {
+      const to = somebody();
+      await stage.behave({ nacks: [{ code: nack, to }] });
+      const task = stage.orchestrator.add({ to, text: "no" });
+      await stage.settled(task, "failed");
+      assert.deepEqual(task.nacks, [`refused ${code}`]);
+      assert.ok(task.error?.message.startsWith(String(nack)));
+    });
+  }
+
+  test("a second 479 of the same message is final, and the next message to that person goes through", async () => {
+    const to = somebody();
+    await stage.behave({ nacks: [{ code: 479, to, times: 2 }] });
+    const task = stage.orchestrator.add({ to, text: "stale" });
+    await stage.settled(task, "failed");
+    task.state = "queued";
+    await until("the second refusal", () => task.nacks.length === 2);
+    assert.deepEqual(task.nacks, ["refused SEND_FAILED", "refused INVALID_RECIPIENT"]);
+    await stage.settled(stage.orchestrator.add({ to, text: "fresh" }));
+    await stage.behave({ nacks: [] });
+  });
+});
+
+test("too many number checks: RATE_LIMIT, nothing sent, and later it goes on", async () => {
+  const to = somebody();
+  await stage.behave({ queryFaults: [{ xmlns: "usync", kind: "error", code: 429, times: 1 }] });
+  const task = stage.orchestrator.add({ to, text: "checked" });
+  await stage.settled(task, "failed");
+  assert.equal(task.error?.code, "RATE_LIMIT");
+  await stage.behave({ queryFaults: [] });
+  await until("it goes through", async () => {
+    if (task.state === "failed") task.state = "queued";
+    return (await stage.ledger()).some(({ whatsappId }) => whatsappId === task.whatsappId);
+  });
+});
+
+test("an ack that is lost is made up for by a receipt, and nothing is sent again", async () => {
+  await stage.behave({ loseAcks: 1, deliveredDelayMs: 200 });
+  const task = stage.orchestrator.add({ to: somebody(), text: "ack lost" });
+  await stage.settled(task);
+  assert.deepEqual(task.nacks, []);
+  assert.equal((await stage.ledger()).filter(({ whatsappId }) => whatsappId === task.whatsappId).length, 1);
+});
+
+test("cut after it was taken: the receipt after the reconnect proves it", async () => {
+  await stage.behave({ cutAfterAccept: 1, deliveredDelayMs: 50 });
+  const task = stage.orchestrator.add({ to: somebody(), text: "cut after" });
+  await stage.settled(task);
+  assert.equal((await stage.ledger()).filter(({ whatsappId }) => whatsappId === task.whatsappId).length, 1);
+});
+
+test("cut before it was taken: unknown, and then sent once under the same id", async () => {
+  await stage.behave({ cutBeforeAccept: 1 });
+  const task = stage.orchestrator.add({ to: somebody(), text: "cut before" });
+  await stage.settled(task);
+  assert.deepEqual(task.nacks, ["unknown NO_ACK"]);
+  assert.equal((await stage.ledger()).filter(({ whatsappId }) => whatsappId === task.whatsappId).length, 1);
+});
+
+describe("the platform's own limits", () => {
+  const last = (): unknown[] => {
+    const [event] = stage.orchestrator.named("RESTRICTION").slice(-1);
+    return [event?.data["kind"], event?.data["until"]];
+  };
+
+  test("a time lock is told with its end; a 463 under it is a refusal; its lifting is told", async () => {
+    const endsAtMs = (Math.floor(Date.now() / 1_000) + 3_600) * 1_000;
+    await stage.behave({ phone: PHONE, timeLock: { active: true, endsAtMs } });
+    await until("TIME_LOCKED", () => last()[0] === "TIME_LOCKED");
+    assert.deepEqual(last(), ["TIME_LOCKED", endsAtMs]);
+    const task = stage.orchestrator.add({ to: somebody(), text: "new chat" });
+    await stage.settled(task, "failed");
+    assert.equal(task.error?.code, "RESTRICTED_463");
+    await stage.behave({ phone: PHONE, timeLock: null });
+    await until("NONE", () => last()[0] === "NONE");
+  });
+
+  test("a cap on new chats is told with the end of its cycle", async () => {
+    const cycleEndsAtMs = (Math.floor(Date.now() / 1_000) + 7_200) * 1_000;
+    await stage.behave({ phone: PHONE, newChatQuota: { total: 5, used: 5, cycleEndsAtMs } });
+    await until("CAPPED", () => last()[0] === "CAPPED");
+    assert.deepEqual(last(), ["CAPPED", cycleEndsAtMs]);
+    await stage.behave({ phone: PHONE, newChatQuota: null });
+  });
+});
