@@ -23,7 +23,8 @@ NETWORK = "paceline-test-workers"
 
 def containers(data: Path, **fields: Any) -> Containers:
     given = {
-        "fleet": "test", "image": WORKER, "network": NETWORK, "user": "10001:10001", "memory_bytes": 256 * 2**20,
+        "fleet": "test", "image": WORKER, "baileys_image": "", "network": NETWORK, "user": "10001:10001",
+        "memory_bytes": 256 * 2**20,
         "pids": 64, "data": data, "host_data": data,
     }  # fmt: skip
     return Containers(**{**given, **fields})
