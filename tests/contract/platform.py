@@ -157,18 +157,7 @@ class Platform:
         )
 
     def _client(self, name: str) -> httpx.AsyncClient:
-        service = self.services[name]
-
-        async def check(answer: httpx.Response) -> None:
-            await documented.check(name, service, answer)
-
-        transport = httpx.ASGITransport(service)
-        return httpx.AsyncClient(
-            transport=transport,
-            base_url="http://paceline",
-            headers={"X-API-KEY": ADMIN_KEY},
-            event_hooks={"response": [check]},
-        )
+        return client_of(name, self.services[name])
 
     @property
     def gateway(self) -> httpx.AsyncClient:
@@ -298,6 +287,21 @@ class Platform:
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
+
+
+def client_of(name: str, service: Service) -> httpx.AsyncClient:
+    """Asks that service, and looks whether each answer is one its document has."""
+
+    async def check(answer: httpx.Response) -> None:
+        await documented.check(name, service, answer)
+
+    transport = httpx.ASGITransport(service)
+    return httpx.AsyncClient(
+        transport=transport,
+        base_url="http://paceline",
+        headers={"X-API-KEY": ADMIN_KEY},
+        event_hooks={"response": [check]},
+    )
 
 
 def error_of(answer: httpx.Response) -> dict[str, Any]:

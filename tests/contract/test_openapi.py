@@ -26,7 +26,7 @@ from paceline.kits.openapi import Entry, Reference
 from paceline.kits.web import Service, create_service
 
 from . import documented
-from .platform import FRIEND, READ_KEY, Platform, refused
+from .platform import FRIEND, READ_KEY, Platform, client_of, refused
 from .uploads import uploaded
 
 SERVICES = ["gateway", "dispatcher", "orchestrator"]
@@ -222,7 +222,7 @@ def small_service(reference: Reference) -> Service:
 
 async def ask(name: str, reference: Reference, path: str) -> None:
     service = small_service(reference)
-    client = Platform._client(name, service)
+    client = client_of(name, service)
     async with client:
         await client.get(path)
 

@@ -55,7 +55,7 @@ SAYINGS = [
     pytest.param("SESSION_FAILED", {"sessionId": "S1", "phone": PHONE, "reason": "CRASH_LOOP"},
                  "Session S1 (number …4567) has failed and is not started again: CRASH_LOOP. Look", id="failed"),
     pytest.param("SESSION_WAITING", {"sessionId": "s1", "phone": PHONE, "reason": "NO_PROXY"},
-                 "Session s1 (number …4567) cannot start yet: NO_PROXY. It waits.", id="waiting for a proxy"),
+                 "Session s1 (number …4567) cannot start yet: NO_PROXY. NO_PROXY: upload", id="waiting for a proxy"),
     pytest.param("PROXY_BAD", {"proxyId": "p1", "proxy": "10.0.0.1", "reason": "TIMEOUT"},
                  "Proxy 10.0.0.1 is bad: TIMEOUT. Its sessions move", id="proxy burned"),
     pytest.param("INVENTORY_LOW", {"what": "proxies", "available": 2},
