@@ -146,21 +146,24 @@ def stop_container(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hurt", "created"), [(kill_container, 1), (remove_container, 1), (stop_container, 1), (kill_process, 0)]
+    ("hurt", "is_gone"),
+    [(kill_container, True), (remove_container, True), (stop_container, True), (kill_process, False)],
 )
 def test_a_container_that_goes_comes_back_once_with_its_volume(
-    fleet: Fleet, hurt: Callable[[Fleet], None], created: int
+    fleet: Fleet, hurt: Callable[[Fleet], None], is_gone: bool
 ) -> None:
-    """In the middle of a job: killed, removed by hand, stopped by hand, its process killed."""
+    """In the middle of a job: killed, removed by hand, stopped by hand, its process killed. The last is a race: the
+    engine starts the same container again, unless we saw it lie there before, and made a new one."""
     journals = fleet.journals()
     job = fleet.post_job()
     fleet.client.wait_sent(job, 10)
     old = fleet.id_of("sim-1")
     hurt(fleet)
-    if created:
+    if is_gone:
         fleet.wait_new("sim-1", old)
     fleet.judge(job)
-    assert (fleet.created("sim-1"), fleet.created("sim-2")) == (created, 0)
+    assert fleet.created("sim-1") in ([1] if is_gone else [0, 1])
+    assert fleet.created("sim-2") == 0
     assert fleet.journals() == journals
 
 
