@@ -31,17 +31,21 @@ export class Restrictions {
     private readonly nowMs: () => number = Date.now,
   ) {}
 
-  /** Asks for both limits; one that is not answered stays as it was. */
+  /**
+   * Asks for both limits. Each answer counts when it comes: held back until the other is there, it would undo
+   * what the platform said in between. One that is not answered stays as it was.
+   */
   async ask(limits: Limits): Promise<void> {
-    const [lock, cap] = await Promise.allSettled([
-      limits.fetchAccountReachoutTimelock(),
-      limits.fetchNewChatMessageCap(),
+    await Promise.all([
+      limits.fetchAccountReachoutTimelock().then(
+        (lock) => this.hearLock(lock),
+        (reason: unknown) => log.debug("the time lock was not told", { reason: String(reason) }),
+      ),
+      limits.fetchNewChatMessageCap().then(
+        (cap) => this.hearCap(cap),
+        (reason: unknown) => log.debug("the new-chat cap was not told", { reason: String(reason) }),
+      ),
     ]);
-    if (lock.status === "fulfilled") this.#noteLock(lock.value);
-    else log.debug("the time lock was not told", { reason: String(lock.reason) });
-    if (cap.status === "fulfilled") this.#noteCap(cap.value);
-    else log.debug("the new-chat cap was not told", { reason: String(cap.reason) });
-    this.#say();
   }
 
   hearLock(lock: ReachoutTimelockState): void {

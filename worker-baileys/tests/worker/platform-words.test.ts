@@ -125,6 +125,18 @@ describe("limits", () => {
     });
     assert.deepEqual(words, []);
   });
+  test("a lifting that comes between the two answers is the last word", async () => {
+    const [words, limits] = said();
+    let answerCap = (_: unknown): void => {};
+    const asked = limits.ask({
+      fetchAccountReachoutTimelock: () => Promise.resolve(lock(true, 90)),
+      fetchNewChatMessageCap: () => new Promise((resolve) => (answerCap = resolve)),
+    });
+    await Promise.resolve().then(() => limits.hearLock(lock(false)));
+    answerCap(cap("NONE"));
+    await asked;
+    assert.deepEqual(words, [`TIME_LOCKED ${NOW + 90_000}`, "NONE"]);
+  });
 });
 
 test("a passkey is asked for by two kinds of notification and no other", () => {
