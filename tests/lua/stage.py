@@ -1,7 +1,8 @@
 """A store on a live server, driven by hand: a call is one script, `now` is a number, all keys can be compared."""
 
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from itertools import takewhile
 from random import Random
 from typing import Any, TypeVar
 
@@ -73,6 +74,16 @@ def value_of(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
     raise AssertionError("the store waited for something")
+
+
+def heard(client: redis.Redis, act: Callable[[], Any]) -> list[str]:
+    """What is published while something happens."""
+    with client.pubsub(ignore_subscribe_messages=True) as line:
+        line.subscribe(keys.WAKE_CHANNEL)
+        act()
+        client.publish(keys.WAKE_CHANNEL, "end")
+        words = (message["data"] for message in line.listen())
+        return list(takewhile(lambda word: word != "end", words))
 
 
 class Stage:
@@ -150,6 +161,10 @@ class Stage:
 
     def look(self, limit: int = 100) -> list[PhoneFacts]:
         return value_of(self.store.pacers.claim_due(now_ms=self.now, lease_ms=5_000, limit=limit)).phones
+
+    def brief_look(self) -> list[PhoneFacts]:
+        """As the pacer looks."""
+        return value_of(self.store.pacers.claim_due(now_ms=self.now, lease_ms=5_000, limit=100, brief=True)).phones
 
     def apply(self, facts: PhoneFacts, final: Send | Wait | Idle, *steps: Step, ttl: int = 60_000) -> str:
         decision = Decision(final, steps)

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from paceline.domain.reasons import Reason
-from paceline.policy.dispatch import Idle, Step, Wait
+from paceline.policy.dispatch import Decision, Idle, Step, Wait
 from paceline.policy.pacing import Gap
 from paceline.store import keys
 
-from .stage import DAY, GAP, HOUR, PHONE, SESSION, T0, Stage, recipient, value_of
+from .stage import DAY, GAP, HOUR, PHONE, SESSION, T0, Stage, heard, recipient, value_of
 
 OTHER = "972500000002"
 
@@ -36,6 +36,28 @@ class TestClaimDue:
         assert [(s.id, s.connection, s.last_seen_ms) for s in facts.sessions] == [(SESSION, "CONNECTED", T0)]
         head = facts.heads[0]
         assert (head.to, head.state, head.expires_at) == (recipient(0), "r", job.expires_at(0))
+
+    def test_a_brief_look_ends_with_the_first_that_may_go(self, ready: Stage) -> None:
+        """What cannot go is shown with it, so that it costs no look of its own."""
+        job = ready.routed(10)
+        ready.suppress(recipient(0), recipient(1))
+        (facts,) = ready.brief_look()
+        assert [head.task for head in facts.heads] == [job.task_id(i) for i in range(3)]
+        assert facts.more
+
+    def test_a_brief_look_shows_all_where_the_last_one_found_none(self, ready: Stage) -> None:
+        """The first task may go as far as a script can tell; that its recipient sleeps only the policy knows."""
+        ready.routed(10)
+        (facts,) = ready.brief_look()
+        assert len(facts.heads) == 1
+        ready.apply(facts, Wait(ready.now, Reason.IN_TURN))
+        (facts,) = ready.brief_look()
+        assert len(facts.heads) == 8
+
+    def test_the_last_task_has_none_behind_it(self, ready: Stage) -> None:
+        ready.routed(1)
+        (facts,) = ready.brief_look()
+        assert (len(facts.heads), facts.more) == (1, False)
 
     def test_a_look_is_a_lease(self, ready: Stage) -> None:
         ready.routed(1)
@@ -86,6 +108,28 @@ class TestClaimDue:
         assert stage.due_at() == T0 + 60_000
 
 
+class TestWaking:
+    def test_only_the_phone_that_comes_first_wakes_anybody(self, stage: Stage) -> None:
+        """A dispatcher sleeps until the first score; what is scored behind it is found then."""
+        for number in (1, 2):
+            stage.connect(f"s{number}", f"97250000000{number}")
+        words = heard(stage.redis, lambda: stage.routed(1, phone="972500000001"))
+        assert "due" in words
+        stage.now += 1_000
+        words = heard(stage.redis, lambda: stage.routed(1, first=1, phone="972500000002"))
+        assert "due" not in words
+        assert len(stage.look()) == 2
+
+    def test_a_rest_that_ends_before_all_others_wakes_the_dispatcher(self, stage: Stage) -> None:
+        for number in (1, 2):
+            stage.connect(f"s{number}", f"97250000000{number}")
+            stage.routed(2, first=10 * number, phone=f"97250000000{number}")
+        facts, other = stage.look()
+        stage.apply(other, Wait(stage.now + HOUR, Reason.NOT_CONNECTED))
+        stage.apply(facts, stage.to_send(facts.heads[0]))
+        assert heard(stage.redis, lambda: stage.sent(facts.heads[0].task)) == ["due"]
+
+
 class TestSend:
     def test_moves_the_task_to_the_outbox(self, ready: Stage) -> None:
         job = ready.routed(2)
@@ -99,6 +143,25 @@ class TestSend:
         assert ready.message(task)["sessionId"] == SESSION
         assert ready.redis.hgetall(keys.job_routes(job.job_id)) == {"1": PHONE}
         assert not any(key.startswith(("queue:", "session:", "message:", "outbox:")) for key in ready.with_ttl())
+
+    def test_many_phones_in_one_call_each_on_its_own(self, stage: Stage) -> None:
+        """One that is refused keeps nobody else from sending, and all that were handed a task are told of at once."""
+        phones = {f"97250000000{number}": f"s{number}" for number in range(3)}
+        for phone, session in phones.items():
+            stage.connect(session, phone)
+            stage.routed(1, first=int(phone[-1]), phone=phone)
+        looks = stage.look()
+        stage.suppress(recipient(1))
+        decided = [(facts, Decision(stage.to_send(facts.heads[0], phones[facts.phone]))) for facts in looks]
+
+        def act() -> None:
+            codes = value_of(stage.store.pacers.hand_off_all(decided, now_ms=stage.now, handoff_ttl_ms=60_000))
+            assert codes == ["OK", "SUPPRESSED", "OK"]
+
+        assert heard(stage.redis, act) == ["outbox:s0,s2"]
+        assert [stage.redis.llen(keys.outbox(session)) for session in phones.values()] == [1, 0, 1]
+        assert stage.redis.zcard(keys.deadlines()) == 2
+        assert stage.redis.zrange(keys.due(), 0, -1) == [looks[1].phone]
 
     def test_twice_is_stale(self, ready: Stage) -> None:
         ready.routed(2)

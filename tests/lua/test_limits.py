@@ -120,12 +120,18 @@ class TestRestriction:
         assert [(head.to, head.is_known) for head in facts.heads] == [(recipient(0), True)]
 
     def test_facts_tell_new_chats_from_known_ones(self, stage: Stage) -> None:
-        """Whoever was written to before is known to that number; others are not."""
+        """Whoever was written to before is known to that number; others are not. Asked only of one that is restricted:
+        to others it makes no difference."""
         stage.connect()
         stage.routed(1)
         send_one(stage)
         stage.now += MINUTE
         stage.routed(2)
+        (facts,) = stage.look()
+        assert all(head.is_known for head in facts.heads)
+        restricted = {"restriction": "TIME_LOCKED", "restrictedUntil": stage.now + HOUR}
+        stage.redis.hset(keys.phone(PHONE), mapping=restricted)
+        stage.now += 5_000
         (facts,) = stage.look()
         assert [(head.to, head.is_known) for head in facts.heads] == [(recipient(0), True), (recipient(1), False)]
 

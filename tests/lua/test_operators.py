@@ -1,12 +1,9 @@
 """Operators' decisions about the fleet and about one number: each return code, and that saying it twice is once."""
 
-from collections.abc import Callable
-from itertools import takewhile
 from typing import Any
 
 import msgspec
 import pytest
-import redis
 
 from paceline.domain.reasons import Reason
 from paceline.policy.dispatch import Wait
@@ -14,7 +11,7 @@ from paceline.policy.pacing import PacerFields
 from paceline.store import keys
 from paceline.store.operators import Operators
 
-from .stage import GAP, HOUR, PHONE, SESSION, T0, Stage, value_of
+from .stage import GAP, HOUR, PHONE, SESSION, T0, Stage, heard, value_of
 
 OTHER = "972500000002"
 LIST_NAMED = "outbox:s1"
@@ -35,16 +32,6 @@ def operators(stage: Stage) -> Operators:
 def incidents(stage: Stage, kind: str) -> list[dict[str, Any]]:
     found = value_of(operators(stage).incidents())
     return [{k: v for k, v in line.items() if k != "kind"} for line in found if line["kind"] == kind]
-
-
-def heard(client: redis.Redis, act: Callable[[], Any]) -> list[str]:
-    """What is published while something happens."""
-    with client.pubsub(ignore_subscribe_messages=True) as line:
-        line.subscribe(keys.WAKE_CHANNEL)
-        act()
-        client.publish(keys.WAKE_CHANNEL, "end")
-        words = (message["data"] for message in line.listen())
-        return list(takewhile(lambda word: word != "end", words))
 
 
 class TestStopAndStart:

@@ -31,7 +31,7 @@ class SmartGuard:
     async def _look_at_the_fleet(self, now_ms: int) -> None:
         offset = 0
         while True:
-            page = await self._store.operators.fleet_page(offset, PAGE)
+            page = await self._store.pacers.fleet_page(offset, PAGE)
             for phone in page:
                 await self._look_at(phone, now_ms)
             if len(page) < PAGE:

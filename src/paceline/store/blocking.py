@@ -12,7 +12,7 @@ from typing import Any
 import hiredis
 import redis
 
-from paceline.store.client import Command
+from paceline.store.client import Command, topics
 from paceline.store.keys import WAKE_CHANNEL
 from paceline.store.scripts import Script
 
@@ -73,7 +73,7 @@ class BlockingRedis:
         while len(answers) < len(packed):
             answer = self._next(link)
             if isinstance(answer, hiredis.PushNotification):
-                self._wakes += answer[2:] if answer[0] == "message" else []
+                self._wakes += topics(answer[2]) if answer[0] == "message" else []
             elif isinstance(answer, redis.ResponseError):
                 raise answer
             else:

@@ -32,6 +32,11 @@ class Caller:
             decoder = self._decoders[answer] = msgspec.json.Decoder(answer)
         return decoder.decode(raw)  # type: ignore[no-any-return]
 
+    async def rows(self, verb: str, /, **arguments: Any) -> list[Any]:
+        """The plain reply of a verb that has much to tell and does not encode it."""
+        rows: list[Any] = await self._link.run(self._scripts[verb], self._encode(arguments).decode())
+        return rows
+
     async def read(self, *commands: Command) -> list[Any]:
         return await self._link.read(*commands)
 

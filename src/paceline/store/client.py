@@ -35,6 +35,12 @@ CONNECTIONS = 64
 """As many calls at once; a further one waits its turn."""
 
 
+def topics(message: str) -> list[str]:
+    """One wake-up may name several outboxes: `outbox:a,b`."""
+    kind, _, names = message.partition(":")
+    return [f"{kind}:{name}" for name in names.split(",")] if names else [kind]
+
+
 class Link(Protocol):
     """What the store needs of Redis. Production has `RedisLink`; the World has one that can crash and lose replies."""
 
@@ -84,7 +90,8 @@ class RedisLink:
             async with client.pubsub(ignore_subscribe_messages=True) as pubsub:
                 await pubsub.subscribe(WAKE_CHANNEL)
                 async for message in pubsub.listen():
-                    yield message["data"]
+                    for topic in topics(message["data"]):
+                        yield topic
         except _UNAVAILABLE as error:
             raise Unavailable("the wake-up channel is gone") from error
         finally:

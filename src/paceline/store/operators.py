@@ -5,6 +5,7 @@ writes its own incident, so nothing changes without a trace and nothing is trace
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from paceline.policy.facts import PhoneFacts
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
-from paceline.store.pacers import FleetPage, FleetPhone
+from paceline.store.rows import Row, facts_of
 
 CANCEL_BATCH = 500
 """Tasks one script call ends: a few milliseconds, so that nobody else has to wait for a long queue."""
@@ -51,14 +52,18 @@ class CanceledQueue(Answer, frozen=True):
     cursor: str = "0"
 
 
-class WatchedPhone(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    facts: PhoneFacts
+class WatchedPhone(msgspec.Struct, frozen=True, rename="camel", kw_only=True, dict=True):
+    row: Row
     queued: tuple[int, int, int]
     parked: int = 0
     wait_reason: str | None = None
     wait_until: int | None = None
     parked_reason: str | None = None
     parked_until: int | None = None
+
+    @cached_property
+    def facts(self) -> PhoneFacts:
+        return facts_of(self.row)
 
     @property
     def queue_len(self) -> int:
@@ -165,9 +170,6 @@ class Operators:
         ]
         counts = iter(await self._caller.read(*commands) if commands else [])
         return [LastMinute(*map(int, row)) for row in zip(counts, counts, counts, strict=True)]
-
-    async def fleet_page(self, offset: int, limit: int) -> list[FleetPhone]:
-        return (await self._caller.call("fleet_page", FleetPage, offset=offset, limit=limit)).phones
 
     # Decisions about one number
 

@@ -1,5 +1,6 @@
 """Outboxes: a worker's epoch, what it is given under a lease, and how what became of it is settled."""
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from paceline.policy.facts import PhoneFacts
 from paceline.policy.gate import OutboxTask
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
+from paceline.store.rows import Row, facts_of
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -36,11 +38,16 @@ class Hello(Answer, frozen=True):
     commands: list[Command] = []
 
 
-class Opened(Answer, frozen=True):
+class Opened(Answer, frozen=True, dict=True):
     pending: list[Held] = []
     commands: list[Command] = []
     task: OutboxTask | None = None
-    facts: PhoneFacts | None = None
+    row: Row = []
+
+    @cached_property
+    def facts(self) -> PhoneFacts | None:
+        """What the gate reads about the number."""
+        return facts_of(self.row) if self.row else None
 
 
 class Claimed(Answer, frozen=True):

@@ -8,6 +8,7 @@ import msgspec
 from paceline.policy.dispatch import Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
+from paceline.store.rows import Row, facts_of
 
 HEADS = 8
 """Tasks looked at per phone: enough that a few that cannot go do not cost a round each."""
@@ -33,37 +34,62 @@ class FleetPhone(msgspec.Struct, frozen=True):
         return sum(self.queued[priority - 1 :]) + (1 if self.facts.unsettled else 0)
 
 
-class FleetPage(Answer, frozen=True):
-    phones: list[FleetPhone] = []
-
-
-class Look(Answer, frozen=True):
-    facts: PhoneFacts | None = None
+class _Look(Answer, frozen=True):
+    row: Row = []
+    heads: list[Row] = []
+    more: bool = False
+    global_free_at: int = 0
     queued: tuple[int, int, int] = (0, 0, 0)
     parked: int = 0
+
+
+class _HandedOff(Answer, frozen=True):
+    codes: list[str] = []
 
 
 class Pacers:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def claim_due(self, *, now_ms: int, lease_ms: int, limit: int) -> Due:
-        return await self._caller.call("claim_due", Due, now=now_ms, lease=lease_ms, limit=limit, heads=HEADS)
+    async def claim_due(self, *, now_ms: int, lease_ms: int, limit: int, brief: bool = False) -> Due:
+        """With `brief` the heads of a phone end with the first task that may go, as far as a script can tell."""
+        code, *found = await self._caller.rows(
+            "claim_due", now=now_ms, lease=lease_ms, limit=limit, heads=HEADS, brief=brief
+        )
+        if code != "OK":
+            return Due(code)
+        next_at, *rows = found
+        phones = [facts_of(row, heads, more=more == 1, global_free_at=free_at) for row, heads, more, free_at in rows]
+        return Due(code, phones, next_at)
 
     async def look(self, phone: str, *, now_ms: int) -> FleetPhone | None:
         """One phone with its head tasks as a dispatcher would see it now; nothing changes."""
-        answer = await self._caller.call("look_phone", Look, phone=phone, now=now_ms, heads=HEADS)
-        return None if answer.facts is None else FleetPhone(answer.facts, answer.queued, answer.parked)
+        look = await self._caller.call("look_phone", _Look, phone=phone, now=now_ms, heads=HEADS)
+        if not look.row:
+            return None
+        facts = facts_of(look.row, look.heads, more=look.more, global_free_at=look.global_free_at)
+        return FleetPhone(facts, look.queued, look.parked)
 
     async def hand_off(
         self, facts: PhoneFacts, decision: Decision, *, now_ms: int, handoff_ttl_ms: int, api: bool = False
     ) -> str:
-        """With `api` the task waits to be posted to the orchestrator instead of going straight into an outbox."""
-        final = _final(decision.final, handoff_until=now_ms + handoff_ttl_ms, api=api)
-        answer = await self._caller.call(
-            "hand_off", Answer, phone=facts.phone, version=facts.version, now=now_ms, steps=decision.steps, final=final
-        )
-        return answer.code
+        """One phone's decision; see `hand_off_all`."""
+        return (await self.hand_off_all([(facts, decision)], now_ms=now_ms, handoff_ttl_ms=handoff_ttl_ms, api=api))[0]
+
+    async def hand_off_all(
+        self, decisions: Sequence[tuple[PhoneFacts, Decision]], *, now_ms: int, handoff_ttl_ms: int, api: bool = False
+    ) -> list[str]:
+        """Applies each, or says why not. With `api` a task waits to be posted to the orchestrator instead of going
+        straight into an outbox."""
+        until = now_ms + handoff_ttl_ms
+        orders = [
+            {
+                "phone": facts.phone, "version": facts.version, "steps": decision.steps,
+                "final": _final(decision.final, handoff_until=until, api=api),
+            }
+            for facts, decision in decisions
+        ]  # fmt: skip
+        return (await self._caller.call("hand_off", _HandedOff, now=now_ms, orders=orders)).codes
 
     async def release_due(self, *, now_ms: int, limit: int) -> Released:
         return await self._caller.call("release_due", Released, now=now_ms, limit=limit)
@@ -72,10 +98,14 @@ class Pacers:
         """Every phone, read page by page so that no single call stalls Redis."""
         found: list[FleetPhone] = []
         while True:
-            answer = await self._caller.call("fleet_page", FleetPage, offset=len(found), limit=page)
-            found += answer.phones
-            if len(answer.phones) < page:
+            phones = await self.fleet_page(len(found), page)
+            found += phones
+            if len(phones) < page:
                 return found
+
+    async def fleet_page(self, offset: int, limit: int) -> list[FleetPhone]:
+        rows = await self._caller.rows("fleet_page", offset=offset, limit=limit)
+        return [FleetPhone(facts_of(row), (low, mid, high), parked) for row, low, mid, high, parked in rows]
 
     async def queue_status(self, keys_by_name: Sequence[tuple[str, str, str]]) -> dict[str, int]:
         """Lengths of the named queues: (name, command, key)."""

@@ -109,13 +109,11 @@ class Outside:
 
     def tap(self, name: str, argument: str, answer: str, now_ms: int) -> None:
         """One order to Redis, carried out at this moment."""
-        done = '"code":"OK"' in answer
-        # A hand-over may be refused after its steps were made.
-        if not done and (name != "hand_off" or '"code":"STALE"' in answer or '"code":"CLOCK_BACK"' in answer):
+        if '"code":"OK"' not in answer:
             return
         order = msgspec.json.decode(argument)
-        if not done:
-            order["final"] = {"kind": "refused"}
+        if name == "hand_off":
+            order["codes"] = msgspec.json.decode(answer)["codes"]
         if name == "route_chunk":
             order["applied"] = msgspec.json.decode(answer)["cursor"]
         getattr(self, f"_{name}")(order, now_ms)
@@ -142,12 +140,18 @@ class Outside:
     def _claim_outbox(self, order: dict[str, Any], now_ms: int) -> None:
         self.claims.append(Claim(now_ms, order["now"], order["task"], order["session"]))
 
-    def _hand_off(self, order: dict[str, Any], now_ms: int) -> None:
+    def _hand_off(self, batch: dict[str, Any], now_ms: int) -> None:
+        for order, code in zip(batch["orders"], batch["codes"], strict=True):
+            # One may be refused after its steps were made.
+            if code not in ("STALE", "CLOCK_BACK"):
+                self._handed(order, code == "OK", batch["now"], now_ms)
+
+    def _handed(self, order: dict[str, Any], done: bool, asked_ms: int, now_ms: int) -> None:
         for step in order.get("steps", ()):
             if step["kind"] == "park":
                 task = msgspec.json.decode(step["entry"])["task"]
-                self.parked.append(Placed(now_ms, task, order["phone"], step["reason"], order["now"]))
-        if order["final"]["kind"] == "send":
+                self.parked.append(Placed(now_ms, task, order["phone"], step["reason"], asked_ms))
+        if done and order["final"]["kind"] == "send":
             task = msgspec.json.decode(order["final"]["entry"])["task"]
             self.handed.append(Placed(now_ms, task, order["phone"]))
 

@@ -8,7 +8,7 @@ BUGS = [
     Bug("a task given back is not put back", "I1", {
         "settle_task.lua": ("  put_back(phone, {about.entry})\n", "")}, seeds=(43, 55)),
     Bug("a parked task is forgotten", "I1", {
-        "hand_off.lua": ("call('ZADD', K.parked(a.phone), step.untilMs, step.entry)", "")}, seeds=(11, 30)),
+        "hand_off.lua": ("call('ZADD', K.parked(phone), step.untilMs, step.entry)", "")}, seeds=(11, 30)),
     Bug("a lease that ends is not noticed", "I1", {
         "overdue.lua": ("call('ZRANGEBYSCORE', K.deadlines(), '-inf', a.now, 'LIMIT', 0, a.limit)", "{}")},
         seeds=(2, 3)),
@@ -16,11 +16,10 @@ BUGS = [
         "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now)",
                             "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
-        "60_heads.lua": ("tz = item.tz, expiresAt = item.expiresAt,", "tz = item.tz, expiresAt = 0,")},
+        "30_phone.lua": ("expiresAt = tonumber(fields.expiresAt)", "expiresAt = 0")},
         seeds=(41, 43)),
     Bug("every other message is called suppressed", "I1", {
-        "60_heads.lua": ("suppressed = is_suppressed(item.to, item.task)",
-                         "suppressed = item.seq % 2 == 0")}, seeds=(24, 54)),
+        "60_heads.lua": ("is_suppressed(item.to, item.task)", "item.seq % 2 == 0")}, seeds=(24, 54)),
     Bug("every failure is final", "I1", python=("paceline.policy.retry.after_failure", "_no_second_try"),
         seeds=(10,)),
     Bug("an unknown outcome is sent again although it must be held", "I2",
@@ -77,7 +76,7 @@ BUGS = [
     Bug("a restriction is forgotten", "I10", {
         "35_limits.lua": ("call('HSET', key, 'restriction', kind, 'restrictedUntil', ends_at)", "")}, seeds=(-9,)),
     Bug("a restricted number puts off people it knows, too", "I10", {
-        "60_heads.lua": ("isKnown = knows(phone, item.to)", "isKnown = false")}, seeds=(-19,)),
+        "60_heads.lua": ("not locked or knows(phone, item.to)", "not locked")}, seeds=(-19,)),
     Bug("the breaker trips at the second number", "I10", {
         "35_limits.lua": ("if call('ZCARD', key) < C.breaker_phones or", "if call('ZCARD', key) < 2 or")},
         seeds=(8,)),
@@ -135,20 +134,18 @@ BUGS = [
         "open_claim.lua": ("jobPaused = job_is_paused((split(task)))", "jobPaused = false"),
         "claim_outbox.lua": ("if job_is_paused((split(a.task))) then", "if false then")}, seeds=(-14,)),
     Bug("a paused session goes on", "I9", {
-        "30_phone.lua": ("paused = known[3] == '1'", "paused = false"),
+        "30_phone.lua": ("known[2], known[3], rpm[1]", "known[2], false, rpm[1]"),
         "open_claim.lua": ("sessionPaused = known.paused == '1'", "sessionPaused = false"),
         "claim_outbox.lua": ("if call('HGET', K.session(a.session), 'paused') == '1' then", "if false then")},
         seeds=(-23,)),
     Bug("a resumed job stays paused", "I1", {"resume_job.lua": ("call('HSET', run, 'state', state)", "")},
         seeds=(-14,)),
     Bug("a paused fleet goes on", "I9", {
-        "30_phone.lua": ("fleetPaused = fleet.paused == '1'", "fleetPaused = false"),
-        "hand_off.lua": ("if fleet[1] == '1' then", "if false then"),
+        "10_base.lua": ("call('HMGET', K.fleet(), 'paused', 'stopped')", "{false, call('HGET', K.fleet(), 'stopped')}"),
         "claim_outbox.lua": ("if call('HGET', K.fleet(), 'paused') == '1' or", "if")}, seeds=(-12,)),
     Bug("a stopped fleet goes on", "I9", {
-        "30_phone.lua": ("fleetStopped = fleet.stopped == '1'", "fleetStopped = false"),
-        "hand_off.lua": ("if fleet[2] == '1' then", "if false then"),
-        "claim_due.lua": ("if call('HGET', K.fleet(), 'stopped') == '1' then", "if false then")}, seeds=(-12,)),
+        "10_base.lua": ("call('HMGET', K.fleet(), 'paused', 'stopped')",
+                        "{call('HGET', K.fleet(), 'paused'), false}")}, seeds=(-12,)),
     Bug("one message is canceled in word only", "I9", {
         "cancel_task.lua": ("if TAKE_OUT[byte] then TAKE_OUT[byte]() end",
                             "if byte then return reply('OK', {state = 'X'}) end")}, seeds=(38,)),

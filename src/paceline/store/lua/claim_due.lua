@@ -1,14 +1,14 @@
 -- Takes due phones under a short lease and returns their facts.
--- a: now, lease (ms), limit (phones), heads (tasks looked at per phone)
--- Returns OK {phones [facts …]?, nextAt?} | STOPPED. The version names this look: hand_off refuses if anybody looked later.
+-- a: now, lease (ms), limit (phones), heads (tasks looked at per phone), brief (the first task that may go ends the look at a phone)
+-- Returns {OK, nextAt or nil, [phone row, head rows, more, globalFreeAt] …} | {STOPPED}, as a plain reply: encoding it would cost more than
+-- reading it. The version names this look: hand_off refuses if anybody looked later.
 
 -- A task ends visibly when its validity does, also deep in the queue of a phone that cannot send. The earliest end is known,
 -- so the whole queue is read only when something in it has really ended.
-local function add_expired(phone, heads)
-  local known = tonumber(call('HGET', K.pacer(phone), 'minExpiry') or nil)
-  if not known or known > a.now then return end
+local function add_expired(phone, known, heads, locked)
+  if not known or tonumber(known) > a.now then return end
   local seen, earliest, ended = {}, nil, false
-  for _, item in ipairs(heads) do seen[item.task] = true end
+  for _, row in ipairs(heads) do seen[row[1]] = true end
   for priority = 1, 3 do
     for _, entry in ipairs(call('LRANGE', queue_key(phone, priority), 0, -1)) do
       local item = cjson.decode(entry)
@@ -16,7 +16,7 @@ local function add_expired(phone, heads)
         earliest = math.min(item.expiresAt, earliest or item.expiresAt)
       else
         ended = true
-        if not seen[item.task] then heads[#heads + 1] = head_of(phone, entry, a.now) end
+        if not seen[entry] then heads[#heads + 1] = head_row(phone, entry, a.now, locked) end
       end
     end
   end
@@ -25,20 +25,26 @@ local function add_expired(phone, heads)
   if earliest then call('HSET', K.pacer(phone), 'minExpiry', earliest) else call('HDEL', K.pacer(phone), 'minExpiry') end
 end
 
+local function look(phone)
+  local row = phone_row(phone)
+  local locked, known_end = is_locked(row, a.now), row[3][10]
+  -- Where the last look found none that may go, because of something only the policy knows, this one is not brief.
+  local heads, more = head_rows(phone, a.heads, a.now, locked, a.brief and row[2][8] ~= 'IN_TURN')
+  add_expired(phone, known_end, heads, locked)
+  return {row, heads, more and 1 or 0, fleet_free_at(phone, a.now)}
+end
+
 -- An operator stopped the dispatchers; `/start` wakes them.
-if call('HGET', K.fleet(), 'stopped') == '1' then return reply('STOPPED') end
-local found, returned = {}, 0
+if fleet_flags()[2] == '1' then return {'STOPPED'} end
+local found, leases, returned = {'OK', false}, {}, 0
 for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
-  call('ZADD', K.due(), a.now + a.lease, phone)
+  leases[#leases + 1], leases[#leases + 2] = a.now + a.lease, phone
   call('HINCRBY', K.pacer(phone), 'version', 1)
   returned = returned + unpark(phone, a.now)
-  local facts = phone_facts(phone)
-  local heads = heads_of(phone, a.heads, a.now)
-  add_expired(phone, heads)
-  facts.heads, facts.more, facts.globalFreeAt = list(heads), ahead(phone, 1) > #heads, fleet_free_at(phone, a.now)
-  found[#found + 1] = facts
+  found[#found + 1] = look(phone)
   -- Many phones open at the same hour, each with its sleepers; the rest has its look in the next call.
   if returned > 500 then break end
 end
-local first = call('ZRANGE', K.due(), 0, 0, 'WITHSCORES')
-return reply('OK', {phones = list(found), nextAt = tonumber(first[2])})
+if #leases > 0 then call('ZADD', K.due(), unpack(leases)) end
+found[2] = tonumber(call('ZRANGE', K.due(), 0, 0, 'WITHSCORES')[2] or nil) or false
+return found

@@ -1,10 +1,8 @@
 -- A page of the fleet: the facts of each phone and the lengths of its queues. Changes nothing.
 -- a: offset, limit
--- Returns OK {phones? [{facts, queued [p1, p2, p3], parked}]}.
+-- Returns [phone row, p1, p2, p3, parked] for each, as a plain reply.
 local found = {}
-for _, phone in ipairs(call('ZRANGE', K.phones(), a.offset, a.offset + a.limit - 1)) do
-  local queued = {}
-  for priority = 1, 3 do queued[priority] = call('LLEN', queue_key(phone, priority)) end
-  found[#found + 1] = {facts = phone_facts(phone), queued = queued, parked = call('ZCARD', K.parked(phone))}
+for i, phone in ipairs(call('ZRANGE', K.phones(), a.offset, a.offset + a.limit - 1)) do
+  found[i] = {phone_row(phone), call('LLEN', K.queue(phone)), call('LLEN', K.queue_p2(phone)), call('LLEN', K.queue_p3(phone)), call('ZCARD', K.parked(phone))}
 end
-return reply('OK', {phones = list(found)})
+return found

@@ -3,17 +3,15 @@
 -- Returns OK | STALE (an operator or another ticker was here meanwhile) | OFF (it was switched off meanwhile).
 local known = call('GET', K.smartguard_enabled())
 if known == '0' or (not known and not a.setting) or call('HGET', K.fleet(), 'stopped') == '1' then return reply('OFF') end
-local facts, seen = phone_facts(a.phone), a.seen
-if facts.rpmOverride ~= seen.rpm or (facts.rpmSource or '') ~= seen.source or (facts.rpmChangedAt or 0) ~= seen.changedAt then
-  return reply('STALE')
-end
+local seen, sessions = a.seen, call('SMEMBERS', K.phone_sessions(a.phone))
+local rpm, source = override_of(a.phone)
+local changed_at = tonumber(call('HGET', K.phone(a.phone), 'rpmChangedAt') or '0')
+if rpm ~= seen.rpm or (source or '') ~= seen.source or changed_at ~= seen.changedAt then return reply('STALE') end
 -- An operator's word stands, whatever was decided.
-local is_manual = facts.rpmOverride and facts.rpmSource ~= 'smartguard' or facts.pacer.rpm
-if is_manual or not facts.sessions then return reply('STALE') end
+local is_manual = rpm and source ~= 'smartguard' or call('HGET', K.pacer_config(a.phone), 'rpm')
+if is_manual or #sessions == 0 then return reply('STALE') end
 override_rpm(a.phone, a.rpm, 'smartguard', a.now)
 call('SET', K.smartguard_action(), a.now)
-local sessions = {}
-for _, session in ipairs(facts.sessions) do sessions[#sessions + 1] = session.id end
 table.sort(sessions)
 incident('SMART_GUARD_RPM_CHANGE', a.now, {
   phone = a.phone, sessionId = sessions[1], from = seen.rpm or cjson.null, to = a.rpm or cjson.null, reason = a.reason,

@@ -1,119 +1,144 @@
--- Applies what the policy decided for one due phone: first its head tasks that do not go, then send, wait or idle.
--- a: phone, version, now, steps? [{kind, entry, reason?, untilMs?}], final
+-- Applies what the policy decided for due phones, each on its own: first its head tasks that do not go, then send, wait or idle.
+-- a: now, orders [{phone, version, steps? [{kind, entry, reason?, untilMs?}], final}]
 --    final: {kind: send, entry, session, sendAfter, gapMs, gapKey, day, cap?, handoffUntil, api? (by HTTP, not straight to the outbox)}
 --         | {kind: wait, until, reason, gapMs?, gapKey?} | {kind: idle}
--- Returns OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED | NOT_WAITING | SUPPRESSED | JOB_PAUSED |
--- FREQUENCY | GLOBAL | CAP.
+-- Returns OK {codes}, for each order OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
+-- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP.
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
-local pacer, final = K.pacer(a.phone), a.final
-if tonumber(call('HGET', pacer, 'version') or '0') ~= a.version then return reply('STALE') end
-if tonumber(call('HGET', pacer, 'lastNow') or '0') > a.now then
-  call('ZADD', K.due(), call('HGET', pacer, 'lastNow'), a.phone)
-  return reply('CLOCK_BACK')
-end
-call('HSET', pacer, 'lastNow', a.now)
-call('HINCRBY', pacer, 'version', 1)
-
 local END = {expire = 'E', suppress = 'O', fail = 'F'}
 
-local function park(item, step)
+local function park(phone, item, step)
   if not move(item.task, 'p', a.now) then return end
-  call('ZADD', K.parked(a.phone), step.untilMs, step.entry)
-  call('HSET', K.message(item.task), 'to', item.to, 'phone', a.phone, 'waitReason', step.reason, 'waitUntil', step.untilMs)
+  call('ZADD', K.parked(phone), step.untilMs, step.entry)
+  call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'waitReason', step.reason, 'waitUntil', step.untilMs)
 end
 
-local function finish(item, step)
+local function finish(phone, item, step)
   local job, index = split(item.task)
-  call('SREM', K.singles(a.phone), item.task)
+  call('SREM', K.singles(phone), item.task)
   call('HDEL', K.job_routes(job), index)
   retire(item.task)
   if not END[step.kind] or not move(item.task, END[step.kind], a.now) then return end
-  call('HSET', K.message(item.task), 'to', item.to, 'phone', a.phone, 'endedAt', a.now, 'errorCode', step.reason)
+  call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'endedAt', a.now, 'errorCode', step.reason)
   call('EXPIRE', K.message(item.task), C.message_ttl)
   if step.kind == 'fail' then dead_letter(item.task, a.now, step.reason, 'refused before sending') end
 end
 
-for _, step in ipairs(a.steps or {}) do
+local function clear(phone, step)
   local item = cjson.decode(step.entry)
   -- A job that was resumed since the look must not be put aside for minutes.
-  local is_over = step.reason == 'JOB_PAUSED' and not job_is_paused((split(item.task)))
-  if not is_over and call('LREM', queue_key(a.phone, item.priority), -1, step.entry) > 0 then
-    if step.kind == 'park' then park(item, step) else finish(item, step) end
-  end
+  if step.reason == 'JOB_PAUSED' and not is_paused((split(item.task))) then return end
+  if call('LREM', queue_key(phone, item.priority), -1, step.entry) == 0 then return end
+  if step.kind == 'park' then park(phone, item, step) else finish(phone, item, step) end
 end
 
 -- A place in the line for the fleet's slots is kept only as long as that is what the phone waits for.
-if C.global_rpm > 0 then
+local function keep_place(phone, final)
+  if C.global_rpm == 0 then return end
   if final.reason == 'GLOBAL_LIMIT' then
-    wait_for_fleet(a.phone)
+    wait_for_fleet(phone)
   elseif final.kind ~= 'send' then
-    call('ZREM', K.fleet_waiting(), a.phone)
+    call('ZREM', K.fleet_waiting(), phone)
   end
 end
 
-local function refuse(code, again_at)
-  call('ZADD', K.due(), again_at, a.phone)
-  return reply(code)
-end
-
-if final.kind == 'idle' then
-  score_again(a.phone, a.now)
-  return reply('OK')
-end
-if final.kind == 'wait' then
-  call('HSET', K.phone(a.phone), 'waitReason', final.reason, 'waitUntil', final['until'])
-  if final.gapMs then call('HSET', pacer, 'gapMs', final.gapMs, 'gapKey', final.gapKey) end
+local function wait(phone, final, expiry)
+  call('HSET', K.phone(phone), 'waitReason', final.reason, 'waitUntil', final['until'])
+  if final.gapMs then call('HSET', K.pacer(phone), 'gapMs', final.gapMs, 'gapKey', final.gapKey) end
   -- A message that expires or is parked while the phone waits has its look at its own time, not when the phone wakes.
-  local expiry = tonumber(call('HGET', pacer, 'minExpiry') or nil)
-  local parked = tonumber(call('ZRANGE', K.parked(a.phone), 0, 0, 'WITHSCORES')[2] or nil)
-  call('ZADD', K.due(), math.min(final['until'], expiry or final['until'], parked or final['until']), a.phone)
-  return reply('OK')
+  local parked = tonumber(call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')[2] or nil)
+  expiry = tonumber(expiry or nil)
+  call('ZADD', K.due(), math.min(final['until'], expiry or final['until'], parked or final['until']), phone)
+  return 'OK'
 end
 
-local fleet = call('HMGET', K.fleet(), 'paused', 'stopped')
-if fleet[1] == '1' then return refuse('PAUSED', a.now + 1000) end
-if fleet[2] == '1' then return refuse('STOPPED', a.now + 1000) end
-if call('HGET', pacer, 'unsettled') then return refuse('UNSETTLED', a.now + 60000) end
-local item = cjson.decode(final.entry)
-local key = queue_key(a.phone, item.priority)
-if call('LINDEX', key, -1) ~= final.entry then return refuse('HEAD_CHANGED', a.now) end
-if not has('rt', byte_of(item.task)) then return refuse('NOT_WAITING', a.now) end
-if is_suppressed(item.to, item.task) then return refuse('SUPPRESSED', a.now) end
-if job_is_paused((split(item.task))) then return refuse('JOB_PAUSED', a.now) end
--- Two numbers may have looked at the same person at once; the next look parks the message.
-if frequency_free_at(item.to, item.task, a.now) > a.now then return refuse('FREQUENCY', a.now) end
-local free_at = fleet_free_at(a.phone, final.sendAfter)
-if free_at > final.sendAfter then
-  wait_for_fleet(a.phone)
-  call('HSET', K.phone(a.phone), 'waitReason', 'GLOBAL_LIMIT', 'waitUntil', free_at)
-  return refuse('GLOBAL', math.max(a.now + 1000, free_at - C.lead_ms))
+-- Why the task may not be handed over after all, and when to look again; nil if it may.
+local function refusal(phone, final, item, unsettled)
+  local fleet = fleet_flags()
+  if fleet[1] == '1' then return 'PAUSED', a.now + 1000 end
+  if fleet[2] == '1' then return 'STOPPED', a.now + 1000 end
+  if unsettled then return 'UNSETTLED', a.now + 60000 end
+  if call('LINDEX', queue_key(phone, item.priority), -1) ~= final.entry then return 'HEAD_CHANGED', a.now end
+  if not has('rt', byte_of(item.task)) then return 'NOT_WAITING', a.now end
+  if is_suppressed(item.to, item.task) then return 'SUPPRESSED', a.now end
+  if is_paused((split(item.task))) then return 'JOB_PAUSED', a.now end
+  -- Two numbers may have looked at the same person at once; the next look parks the message.
+  if frequency_free_at(item.to, item.task, a.now) > a.now then return 'FREQUENCY', a.now end
+  local free_at = fleet_free_at(phone, final.sendAfter)
+  if free_at > final.sendAfter then
+    wait_for_fleet(phone)
+    call('HSET', K.phone(phone), 'waitReason', 'GLOBAL_LIMIT', 'waitUntil', free_at)
+    return 'GLOBAL', math.max(a.now + 1000, free_at - C.lead_ms)
+  end
 end
--- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
-local counted = call('HMGET', pacer, 'capDay', 'capUsed')
-local day, used = final.day, 0
-if counted[1] and counted[1] >= final.day then day, used = counted[1], tonumber(counted[2]) end
-if final.cap and used >= final.cap then return refuse('CAP', a.now + 1000) end
 
-call('RPOP', key)
-move(item.task, 'h', a.now)
-local job, index = split(item.task)
-call('HDEL', K.job_routes(job), index)
-call('SREM', K.singles(a.phone), item.task)
-call('HSET', pacer, 'unsettled', item.task, 'gapMs', final.gapMs, 'gapKey', final.gapKey, 'capDay', day, 'capUsed', used + 1)
-call('HSET', K.message(item.task), 'entry', final.entry, 'to', item.to, 'phone', a.phone, 'sessionId', final.session,
-  'expiresAt', item.expiresAt, 'handedOffAt', a.now, 'sendAfter', final.sendAfter, 'day', final.day, 'unitDay', day)
-call('HDEL', K.message(item.task), 'waitReason', 'waitUntil')
-call('HDEL', K.phone(a.phone), 'waitReason', 'waitUntil')
-reserve_fleet(a.phone, item.task, a.now)
-count_for_person(item.to, 'h:' .. item.task, final.sendAfter)
-count_minute(final.session, 'routed60s', item.task, a.now)
-if final.api then
-  call('HSET', K.message(item.task), 'handing', 1)
-  call('ZADD', K.handing(), a.now, item.task)
-else
-  call('LPUSH', K.outbox(final.session), item.task)
+-- What is written for all phones of the batch together.
+local busy, deadlines, outboxes, is_handing = {}, {}, {}, false
+
+local function hand_over(phone, final, item, day, used)
+  call('RPOP', queue_key(phone, item.priority))
+  move(item.task, 'h', a.now)
+  local job, index = split(item.task)
+  call('HDEL', K.job_routes(job), index)
+  call('SREM', K.singles(phone), item.task)
+  call('HSET', K.pacer(phone), 'unsettled', item.task, 'gapMs', final.gapMs, 'gapKey', final.gapKey, 'capDay', day, 'capUsed', used + 1)
+  call('HSET', K.message(item.task), 'entry', final.entry, 'to', item.to, 'phone', phone, 'sessionId', final.session,
+    'expiresAt', item.expiresAt, 'handedOffAt', a.now, 'sendAfter', final.sendAfter, 'day', final.day, 'unitDay', day)
+  call('HDEL', K.message(item.task), 'waitReason', 'waitUntil')
+  call('HDEL', K.phone(phone), 'waitReason', 'waitUntil')
+  reserve_fleet(phone, item.task, a.now)
+  count_for_person(item.to, 'h:' .. item.task, final.sendAfter)
+  count_minute(final.session, 'routed60s', item.task, a.now)
+  if final.api then
+    call('HSET', K.message(item.task), 'handing', 1)
+    call('ZADD', K.handing(), a.now, item.task)
+    is_handing = true
+  else
+    call('LPUSH', K.outbox(final.session), item.task)
+    outboxes[#outboxes + 1] = final.session
+  end
+  deadlines[#deadlines + 1], deadlines[#deadlines + 2] = final.handoffUntil, item.task
+  busy[#busy + 1] = phone
 end
-call('ZADD', K.deadlines(), final.handoffUntil, item.task)
-call('ZREM', K.due(), a.phone)
-wake(final.api and 'handing' or 'outbox:' .. final.session)
-return reply('OK')
+
+local function send(phone, final, known)
+  local item = cjson.decode(final.entry)
+  local code, again_at = refusal(phone, final, item, known[3])
+  -- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
+  local day, used = final.day, 0
+  if known[4] and known[4] >= final.day then day, used = known[4], tonumber(known[5]) end
+  if not code and final.cap and used >= final.cap then code, again_at = 'CAP', a.now + 1000 end
+  if code then
+    call('ZADD', K.due(), again_at, phone)
+    return code
+  end
+  hand_over(phone, final, item, day, used)
+  return 'OK'
+end
+
+local function apply(order)
+  local phone, final, pacer = order.phone, order.final, K.pacer(order.phone)
+  local known = call('HMGET', pacer, 'version', 'lastNow', 'unsettled', 'capDay', 'capUsed', 'minExpiry')
+  if tonumber(known[1] or '0') ~= order.version then return 'STALE' end
+  if tonumber(known[2] or '0') > a.now then
+    call('ZADD', K.due(), known[2], phone)
+    return 'CLOCK_BACK'
+  end
+  call('HSET', pacer, 'lastNow', a.now, 'version', order.version + 1)
+  for _, step in ipairs(order.steps or {}) do clear(phone, step) end
+  keep_place(phone, final)
+  if final.kind == 'send' then return send(phone, final, known) end
+  if final.kind == 'wait' then return wait(phone, final, known[6]) end
+  score_again(phone, a.now)
+  return 'OK'
+end
+
+local codes = {}
+for i, order in ipairs(a.orders) do codes[i] = apply(order) end
+if #busy > 0 then
+  call('ZADD', K.deadlines(), unpack(deadlines))
+  call('ZREM', K.due(), unpack(busy))
+end
+if #outboxes > 0 then wake('outbox:' .. table.concat(outboxes, ',')) end
+if is_handing then wake('handing') end
+return reply('OK', {codes = codes})

@@ -1,12 +1,12 @@
 -- What an operator sees of some phones: their facts, the lengths of their queues, and what was written down about why they wait. Changes nothing.
 -- a: phones [digits …]
--- Returns OK {phones? [{facts, queued [p1, p2, p3], parked, waitReason?, waitUntil?, parkedReason?, parkedUntil?}]}; those that are
+-- Returns OK {phones? [{row, queued [p1, p2, p3], parked, waitReason?, waitUntil?, parkedReason?, parkedUntil?}]}; those that are
 -- not registered are left out.
 local function look(phone)
   local queued, wait = {}, call('HMGET', K.phone(phone), 'waitReason', 'waitUntil')
   for priority = 1, 3 do queued[priority] = call('LLEN', queue_key(phone, priority)) end
   local seen = {
-    facts = phone_facts(phone), queued = queued, parked = call('ZCARD', K.parked(phone)),
+    row = phone_row(phone), queued = queued, parked = call('ZCARD', K.parked(phone)),
     waitReason = wait[1] or nil, waitUntil = tonumber(wait[2] or nil),
   }
   local first = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')

@@ -33,6 +33,13 @@ end
 
 local function wake(what) call('PUBLISH', C.wake_channel, what) end
 
+-- Whether sending is paused and the dispatchers rest: {paused, stopped}, each '1' or false. The same for a whole script, so read once.
+local flags
+local function fleet_flags()
+  flags = flags or call('HMGET', K.fleet(), 'paused', 'stopped')
+  return flags
+end
+
 local function push_capped(key, value, limit)
   call('LPUSH', key, cjson.encode(value))
   call('LTRIM', key, 0, limit - 1)

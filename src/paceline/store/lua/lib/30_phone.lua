@@ -11,11 +11,16 @@ local function ahead(phone, priority)
   return count
 end
 
+-- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
+local function wake_if_first(phone)
+  if call('ZRANGE', K.due(), 0, 0)[1] == phone then wake('due') end
+end
+
 -- The phone has something new at its head. One that is busy sending is scored again when that settles.
 local function make_due(phone, at)
   if call('HGET', K.pacer(phone), 'unsettled') then return end
   call('ZADD', K.due(), 'LT', at, phone)
-  wake('due')
+  wake_if_first(phone)
 end
 
 local function entry_of(task, fields, seq)
@@ -30,7 +35,7 @@ end
 local function note_expiry(phone, at)
   local known = tonumber(call('HGET', K.pacer(phone), 'minExpiry') or nil)
   if not known or at < known then call('HSET', K.pacer(phone), 'minExpiry', at) end
-  if call('ZADD', K.due(), 'XX', 'LT', 'CH', at, phone) == 1 then wake('due') end
+  if call('ZADD', K.due(), 'XX', 'LT', 'CH', at, phone) == 1 then wake_if_first(phone) end
 end
 
 -- At the tail: a task that comes for the first time. The number keeps first come, first served through parking.
@@ -91,12 +96,13 @@ end
 -- "from-at". Gaps count from the later end; a rest before it is certain only up to the earlier one.
 -- A rolling minute of sends is kept, and never fewer than C.sends_kept.
 local function stamp_send(phone, from, at)
-  local key, sends = K.pacer(phone), {}
-  for send in string.gmatch(call('HGET', key, 'sends') or '', '[^,]+') do sends[#sends + 1] = send end
-  sends[#sends + 1] = string.format('%.0f-%.0f', from, at)
-  local first = 1
-  while #sends - first >= C.sends_kept and tonumber(string.match(sends[first], '%d+$')) < at - 60000 do first = first + 1 end
-  call('HSET', key, 'sends', table.concat(sends, ',', first))
+  local key = K.pacer(phone)
+  local sends = call('HGET', key, 'sends') or ''
+  local count = select(2, string.gsub(sends, '-', ''))
+  while count >= C.sends_kept and tonumber(string.match(sends, '-(%d+)')) < at - 60000 do
+    sends, count = string.sub(sends, string.find(sends, ',', 1, true) + 1), count - 1
+  end
+  call('HSET', key, 'sends', string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at))
 end
 
 -- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task.
@@ -108,7 +114,7 @@ local function score_again(phone, now)
     -- The reason is written with the wait: whoever asks meanwhile why a message has not gone yet gets it for nothing.
     if slot > now then call('HSET', K.phone(phone), 'waitReason', 'PACING', 'waitUntil', slot) end
     call('ZADD', K.due(), math.max(now, slot - C.lead_ms), phone)
-    wake('due')
+    wake_if_first(phone)
     return
   end
   local first = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
@@ -123,34 +129,21 @@ local function return_unit(phone, day)
   end
 end
 
--- What the policies read about a phone, without its queue.
-local function phone_facts(phone)
-  local about, pace = hash(K.phone(phone)), hash(K.pacer(phone))
-  local starts, sends, failures, sessions, override, source = {}, {}, {}, {}, nil, nil
-  for from, at in string.gmatch(pace.sends or '', '(%d+)-(%d+)') do
-    starts[#starts + 1], sends[#sends + 1] = tonumber(from), tonumber(at)
-  end
-  for at in string.gmatch(pace.failures or '', '%d+') do failures[#failures + 1] = tonumber(at) end
-  local ids = call('SMEMBERS', K.phone_sessions(phone))
+-- What the policies read about a phone, without its queue: values as they are stored, false where there is none. `store/rows.py`
+-- makes them into facts; naming and converting them here would cost Redis more than reading them does.
+local function phone_row(phone)
+  local sessions, ids = {}, call('SMEMBERS', K.phone_sessions(phone))
   table.sort(ids)
-  for _, id in ipairs(ids) do
-    local known = call('HMGET', K.session(id), 'connection', 'lastSeen', 'paused')
-    sessions[#sessions + 1] = {id = id, connection = known[1] or 'STOPPED', lastSeenMs = tonumber(known[2] or '0'), paused = known[3] == '1'}
-    local rpm = tonumber(call('GET', K.session_rpm(id)) or nil)
-    if rpm and rpm <= (override or rpm) then override, source = rpm, call('GET', K.session_rpm_source(id)) or nil end
+  for i, id in ipairs(ids) do
+    local known, rpm = call('HMGET', K.session(id), 'connection', 'lastSeen', 'paused'), call('MGET', K.session_rpm(id), K.session_rpm_source(id))
+    sessions[i] = {id, known[1], known[2], known[3], rpm[1], rpm[2]}
   end
-  local set, fleet = call('HMGET', K.pacer_config(phone), 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm'), hash(K.fleet())
   return {
-    phone = phone, version = tonumber(pace.version or '0'),
-    createdAt = tonumber(about.createdAt), timezone = about.timezone, rpmOverride = override, rpmSource = source, rpmChangedAt = tonumber(about.rpmChangedAt),
-    pacer = {
-      minDelayMs = tonumber(set[1] or nil), maxDelayMs = tonumber(set[2] or nil), burstLimit = tonumber(set[3] or nil),
-      burstCooldownMs = tonumber(set[4] or nil), rpm = tonumber(set[5] or nil),
-    },
-    restriction = about.restriction, restrictedUntil = tonumber(about.restrictedUntil), failures = list(failures),
-    cooldownUntil = tonumber(about.cooldownUntil or '0'), quarantined = about.quarantined == '1',
-    lastSentAt = tonumber(pace.lastSent), fleetPaused = fleet.paused == '1', fleetStopped = fleet.stopped == '1', unsettled = pace.unsettled,
-    starts = list(starts), sends = list(sends), gapMs = tonumber(pace.gapMs or '0'), gapKey = pace.gapKey or '',
-    capDay = pace.capDay or '', capUsed = tonumber(pace.capUsed or '0'), sessions = list(sessions),
+    phone,
+    call('HMGET', K.phone(phone), 'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil', 'quarantined', 'waitReason'),
+    call('HMGET', K.pacer(phone), 'version', 'sends', 'failures', 'lastSent', 'unsettled', 'gapMs', 'gapKey', 'capDay', 'capUsed', 'minExpiry'),
+    call('HMGET', K.pacer_config(phone), 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm'),
+    list(sessions) or false,
+    fleet_flags(),
   }
 end

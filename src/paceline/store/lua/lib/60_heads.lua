@@ -1,25 +1,38 @@
--- What the policies read about the tasks at the head of a phone's queue.
+-- What the policies read about the tasks at the head of a phone's queue, as rows for `store/rows.py`.
 
-local function head_of(phone, entry, now)
-  local item = cjson.decode(entry)
-  local known = call('HMGET', K.message(item.task), 'pinned', 'maybeSent')
-  return {
-    entry = entry, task = item.task, to = item.to, tz = item.tz, expiresAt = item.expiresAt,
-    state = byte_of(item.task), pinned = known[1] or nil, maybeSent = known[2] == '1',
-    suppressed = is_suppressed(item.to, item.task),
-    isKnown = knows(phone, item.to), jobPaused = job_is_paused((split(item.task))), frequencyFreeAt = frequency_free_at(item.to, item.task, now),
-  }
+-- One state for a whole script: the phones of a batch mostly work for the same few jobs.
+local paused_jobs = {}
+local function is_paused(job)
+  if paused_jobs[job] == nil then paused_jobs[job] = job_is_paused(job) end
+  return paused_jobs[job]
 end
 
--- The next tasks of the highest priority that has any.
-local function heads_of(phone, limit, now)
+-- Whether a phone may start no new chat, by its row: then whom it knows is worth asking.
+local function is_locked(row, now) return row[2][4] and tonumber(row[2][5] or '0') > now end
+
+-- {entry, state, pinned, maybeSent, suppressed, isKnown, jobPaused, frequencyFreeAt}, and whether it may go as far as is known here.
+local function head_row(phone, entry, now, locked)
+  local item = cjson.decode(entry)
+  local known, state = call('HMGET', K.message(item.task), 'pinned', 'maybeSent'), byte_of(item.task)
+  local suppressed, is_known = is_suppressed(item.to, item.task), not locked or knows(phone, item.to)
+  local waits, free_at = is_paused((split(item.task))), frequency_free_at(item.to, item.task, now)
+  local is_clear = has('rt', state) and not (suppressed or waits or known[1]) and is_known and free_at <= now and item.expiresAt > now
+  return {entry, state, known[1], known[2], suppressed and '1', is_known and '1', waits and '1', free_at}, is_clear
+end
+
+-- The next tasks of the highest priority that has any, and whether more wait behind them. With `is_enough` the first that may go ends the look.
+local function head_rows(phone, limit, now, locked, is_enough)
   for priority = 3, 1, -1 do
-    local entries = call('LRANGE', queue_key(phone, priority), -limit, -1)
+    local entries = call('LRANGE', queue_key(phone, priority), -limit - 1, -1)
     if #entries > 0 then
-      local heads = {}
-      for i = #entries, 1, -1 do heads[#heads + 1] = head_of(phone, entries[i], now) end
-      return heads
+      local rows = {}
+      for i = #entries, math.max(1, #entries - limit + 1), -1 do
+        local row, is_clear = head_row(phone, entries[i], now, locked)
+        rows[#rows + 1] = row
+        if is_clear and is_enough then break end
+      end
+      return rows, #entries > #rows or (priority > 1 and ahead(phone, 1) > #entries)
     end
   end
-  return {}
+  return {}, false
 end

@@ -15,6 +15,19 @@ local function fleet_reply(changed)
   })
 end
 
+-- The rpm override of a phone and who set it, nil if there is none: the slowest of its sessions', as `store/rows.py` has it too.
+local function override_of(phone)
+  local rpm, source
+  local ids = call('SMEMBERS', K.phone_sessions(phone))
+  table.sort(ids)
+  for _, id in ipairs(ids) do
+    local known = call('MGET', K.session_rpm(id), K.session_rpm_source(id))
+    local set = tonumber(known[1] or nil)
+    if set and set <= (rpm or set) then rpm, source = set, known[2] or nil end
+  end
+  return rpm, source
+end
+
 -- Queue and pace belong to the phone, so an override stands at each of its sessions. Without an rpm it is removed.
 local function override_rpm(phone, rpm, source, now)
   for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do

@@ -1,0 +1,96 @@
+"""The stub that stands where orchestrator and workers would: it takes what was handed over, waits until it may be sent,
+and settles it as sent. Run by `dispatch.py`; prints what it saw as JSON when its input ends.
+
+It judges what it sees, from its own clock: how late each hand-over came after the moment the number was due, and
+whether any send came sooner after the last one than the pacing allows.
+"""
+
+import heapq
+import json
+import select
+import sys
+import time
+from typing import Any
+
+from fleet import RULES, now_ms
+
+from paceline.domain.ids import whatsapp_id
+from paceline.store.blocking import BlockingRedis
+from paceline.store.scripts import ScriptConfig, load
+
+TICK_S = 0.002
+AT_ONCE = 200
+WARM_UP_MS = 4_000
+"""What is seen in the first seconds is not counted: all numbers are due at once then."""
+SHORTEST_MS = int(RULES.policy.levels[0].delay_ms[0] * (1 - RULES.policy.jitter))  # type: ignore[index]
+
+TAKE = """
+local found = {}
+for i, session in ipairs(ARGV) do
+  local task = redis.call('LINDEX', 'session:outbox:' .. session, -1)
+  if task then
+    local known = redis.call('HMGET', 'message:' .. task, 'phone', 'sendAfter', 'handedOffAt')
+    found[#found + 1] = {session, task, known[1], known[2], known[3], redis.call('HGET', 'pacer:' .. known[1], 'gapMs')}
+  end
+end
+return found
+"""
+
+
+class Consumer:
+    def __init__(self, socket: str) -> None:
+        self._redis = BlockingRedis(socket)
+        self._settle = load(ScriptConfig(lead_ms=RULES.lead_ms))["settle_task"].sha
+        (self._take,) = self._redis.read(("SCRIPT", "LOAD", TAKE))
+        self._began_ms = now_ms()
+        self._holds: list[tuple[int, str, str, int]] = []
+        self._sent: dict[str, tuple[int, int]] = {}
+        """By number: when its last message was settled, and the rest that was drawn after it."""
+        self.late: list[int] = []
+        self.settled = 0
+        self.violations = 0
+
+    def run(self) -> None:
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            began = time.monotonic()
+            self._redis.answers()
+            topics = self._redis.wakes()
+            self._collect(list({topic[7:] for topic in topics if topic.startswith("outbox:")}))
+            self._send()
+            time.sleep(max(0.0, TICK_S - (time.monotonic() - began)))
+
+    def _collect(self, sessions: list[str]) -> None:
+        for start in range(0, len(sessions), AT_ONCE):
+            (found,) = self._redis.read(("EVALSHA", self._take, 0, *sessions[start : start + AT_ONCE]))
+            for _session, task, phone, send_after, handed_at, gap in found:
+                self._judge(phone, int(send_after), int(handed_at))
+                heapq.heappush(self._holds, (int(send_after), task, phone, int(gap)))
+
+    def _judge(self, phone: str, send_after: int, handed_at: int) -> None:
+        if phone not in self._sent:
+            return
+        at, gap = self._sent[phone]
+        self.violations += send_after < at + gap or send_after < at + SHORTEST_MS
+        if handed_at > self._began_ms + WARM_UP_MS:
+            self.late.append(handed_at - max(at, at + gap - RULES.lead_ms))
+
+    def _send(self) -> None:
+        now, orders = now_ms(), []
+        while self._holds and self._holds[0][0] <= now and len(orders) < AT_ONCE:
+            _, task, phone, gap = heapq.heappop(self._holds)
+            order: dict[str, Any] = {"task": task, "outcome": "sent", "now": now, "whatsappId": whatsapp_id(task)}
+            orders.append(("EVALSHA", self._settle, 0, json.dumps(order | {"statsDay": "2026-01-01"})))
+            self._sent[phone] = (now, gap)
+        if orders:
+            self._redis.read(*orders)
+            self.settled += len(orders)
+
+
+def main() -> None:
+    consumer = Consumer(sys.argv[1])
+    consumer.run()
+    print(json.dumps({"late": consumer.late, "settled": consumer.settled, "violations": consumer.violations}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What the benchmarks measure with: a durable Redis of their own, processor time and memory of processes, tables."""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from paceline.launcher.redis_server import find_binary
+from paceline.testing.prove import connect
+
+SETTLE_S = 30.0
+"""How long a process may take to start before a benchmark gives up."""
+
+
+@dataclass(frozen=True)
+class Server:
+    socket: str
+    pid: int
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}"
+
+
+@contextmanager
+def durable_redis() -> Iterator[Server]:
+    """As `paceline up` runs it: every write is on the disk before it is answered."""
+    with tempfile.TemporaryDirectory(prefix="paceline-bench-") as directory:
+        socket = str(Path(directory, "redis.sock"))
+        options = {
+            "port": "0", "unixsocket": socket, "dir": directory, "save": "", "appendonly": "yes",
+            "appendfsync": "always", "auto-aof-rewrite-percentage": "0",
+        }  # fmt: skip
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        process = subprocess.Popen([str(find_binary().path), *words], stdout=subprocess.DEVNULL)
+        try:
+            connect(socket).close()
+            yield Server(socket, process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@dataclass(frozen=True)
+class Usage:
+    cpu_s: float
+    rss_mb: float
+
+
+class Meter:
+    """Processor time of some processes since it was made, and their memory now."""
+
+    def __init__(self, **pids: int) -> None:
+        self._processes = {name: psutil.Process(pid) for name, pid in pids.items()}
+        self._began = {name: _cpu(process) for name, process in self._processes.items()}
+        self._began_s = time.monotonic()
+
+    def read(self) -> tuple[float, dict[str, Usage]]:
+        """Seconds since the start, and what each process used in them."""
+        return time.monotonic() - self._began_s, {
+            name: Usage(_cpu(process) - self._began[name], process.memory_info().rss / 1e6)
+            for name, process in self._processes.items()
+        }
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that so many of the sorted ones do not exceed; 0 of none."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Markdown, so that it can go into the docs as it is printed."""
+    print("| " + " | ".join(head) + " |")
+    print("| --- |" + " ---: |" * (len(head) - 1))
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
+    print()
