@@ -77,7 +77,7 @@ def closes_at(windows: Sequence[Window], now_ms: int) -> int | None:
 
 def local_day(zone: str, now_ms: int) -> str:
     """The calendar day the daily cap counts in."""
-    return datetime.fromtimestamp(now_ms / 1000, _zone(zone)).date().isoformat()
+    return _day(zone, now_ms // _STEP_MS)[0]
 
 
 def day_starts_at(zone: str, now_ms: int) -> int:
@@ -86,9 +86,17 @@ def day_starts_at(zone: str, now_ms: int) -> int:
 
 
 def day_ends_at(zone: str, now_ms: int) -> int:
-    local = datetime.fromtimestamp(now_ms / 1000, _zone(zone))
-    midnight = datetime.combine(local.date() + timedelta(days=1), datetime.min.time(), tzinfo=_zone(zone))
-    return _first_at_or_after(midnight, now_ms)
+    _, midnight, repeated = _day(zone, now_ms // _STEP_MS)
+    return midnight if midnight >= now_ms else max(repeated, now_ms)
+
+
+@lru_cache(maxsize=4096)
+def _day(zone: str, step: int) -> tuple[str, int, int]:
+    """The day of a quarter of an hour, and the two instants of the midnight that ends it: the same for all of it, since
+    clocks are set at its ends only. Asked for every message, so it is kept."""
+    date = datetime.fromtimestamp(step * _STEP_MS / 1000, _zone(zone)).date()
+    midnight = datetime.combine(date + timedelta(days=1), datetime.min.time(), tzinfo=_zone(zone))
+    return date.isoformat(), *_instants(midnight)
 
 
 def _opening(window: Window, now_ms: int) -> int:
@@ -107,8 +115,12 @@ def _closing(window: Window, now_ms: int) -> int:
 def _first_at_or_after(local: datetime, floor_ms: int) -> int:
     """The instant of a local time. An hour that the clocks repeat counts the first time it is not yet past; one that
     they skip is the moment of the skip, which is what `fold=0` says (`fold=1` would lie an hour before it)."""
-    instants = [round(local.replace(fold=fold).timestamp() * 1000) for fold in (0, 1)]
-    return next((at for at in instants if at >= floor_ms), floor_ms)
+    return next((at for at in _instants(local) if at >= floor_ms), floor_ms)
+
+
+def _instants(local: datetime) -> tuple[int, int]:
+    first, second = (round(local.replace(fold=fold).timestamp() * 1000) for fold in (0, 1))
+    return first, second
 
 
 def _local(window: Window, now_ms: int) -> datetime:

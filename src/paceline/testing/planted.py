@@ -111,7 +111,7 @@ BUGS = [
         "70_operators.lua": ("call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)", "")},
         seeds=(-13,)),
     Bug("SmartGuard overwrites an operator's rate", "I3", {
-        "guard_change.lua": ("if is_manual or not facts.sessions", "if not facts.sessions")},
+        "guard_change.lua": ("if is_manual or #sessions == 0", "if #sessions == 0")},
         python=("paceline.dispatcher.guard.guard_facts", "_everything_is_automatic"), seeds=(-20,)),
     Bug("SmartGuard changes a number at every tick", "I3",
         python=("paceline.dispatcher.guard.guard_facts", "_long_ago"), seeds=(-19,)),
