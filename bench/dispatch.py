@@ -100,11 +100,6 @@ def paced(phones: int, seconds: float, port: int) -> tuple[str, ...]:
 
 
 def handed_over(fleet: Fleet) -> int:
-    """The scripts know of every hand-over by the number of the last one; the stub's settling makes no difference."""
-    return sum(int(count or 0) for count in fleet.redis.read(("GET", keys.job_open("bench")))) or _bytes(fleet)
-
-
-def _bytes(fleet: Fleet) -> int:
     """Tasks that left their queues, by the state bytes of all jobs."""
     jobs = fleet.redis.read(("ZRANGE", keys.jobs_index(), 0, -1))[0]
     states = fleet.redis.read(*[("GET", keys.job_states(job)) for job in jobs])
@@ -122,7 +117,7 @@ def at_once(phones: int, port: int) -> tuple[str, ...]:
             time.sleep(3)
             meter = Meter(dispatcher=pid, redis=server.pid)
             fleet.go()
-            while _bytes(fleet) < phones:
+            while handed_over(fleet) < phones:
                 time.sleep(0.05)
             took, used = meter.read()
     each = {name: usage.cpu_s / phones * 1e6 for name, usage in used.items()}

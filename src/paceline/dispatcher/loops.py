@@ -1,4 +1,4 @@
-"""The dispatcher's loops as supervised tasks: a pool of routers, the pacer, the scheduler, SmartGuard, and what wakes
+"""The dispatcher's loops as supervised tasks: a pool of routers, the pacers, the scheduler, SmartGuard, and what wakes
 them."""
 
 import asyncio
@@ -16,6 +16,10 @@ from paceline.domain.errors import Unavailable
 from paceline.kits.stepping import Bell, Step, keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.settings import Settings
+
+PACERS = 2
+"""Loops that serve due phones: one decides while the other waits for Redis. They share the work as two dispatchers
+do."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ def start(engine: Engine, parts: Parts, tasks: Supervisor) -> None:
 
     for number, router in enumerate(engine.routers, 1):
         tasks.start(f"router-{number}", loop(router.step, "jobs"))
-    tasks.start("pacer", loop(engine.pacer.step, "due"))
+    for number in range(1, PACERS + 1):
+        tasks.start(f"pacer-{number}", loop(engine.pacer.step, "due"))
     tasks.start("scheduler", loop(engine.scheduler.step, "due"))
     if engine.handing is not None:
         tasks.start("handing", loop(engine.handing.step, "handing"))

@@ -13,8 +13,8 @@ BUGS = [
         "overdue.lua": ("call('ZRANGEBYSCORE', K.deadlines(), '-inf', a.now, 'LIMIT', 0, a.limit)", "{}")},
         seeds=(2, 3)),
     Bug("a proof that a message went out is ignored once it was given up", "I1", {
-        "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now)",
-                            "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now)")}, seeds=(-22,)),
+        "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now, byte)",
+                            "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now, byte)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
         "30_phone.lua": ("expiresAt = tonumber(fields.expiresAt)", "expiresAt = 0")},
         seeds=(41, 43)),

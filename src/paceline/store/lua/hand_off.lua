@@ -53,13 +53,13 @@ local function wait(phone, final, expiry)
 end
 
 -- Why the task may not be handed over after all, and when to look again; nil if it may.
-local function refusal(phone, final, item, unsettled)
+local function refusal(phone, final, item, byte, unsettled)
   local fleet = fleet_flags()
   if fleet[1] == '1' then return 'PAUSED', a.now + 1000 end
   if fleet[2] == '1' then return 'STOPPED', a.now + 1000 end
   if unsettled then return 'UNSETTLED', a.now + 60000 end
   if call('LINDEX', queue_key(phone, item.priority), -1) ~= final.entry then return 'HEAD_CHANGED', a.now end
-  if not has('rt', byte_of(item.task)) then return 'NOT_WAITING', a.now end
+  if not has('rt', byte) then return 'NOT_WAITING', a.now end
   if is_suppressed(item.to, item.task) then return 'SUPPRESSED', a.now end
   if is_paused((split(item.task))) then return 'JOB_PAUSED', a.now end
   -- Two numbers may have looked at the same person at once; the next look parks the message.
@@ -75,16 +75,17 @@ end
 -- What is written for all phones of the batch together.
 local busy, deadlines, outboxes, is_handing = {}, {}, {}, false
 
-local function hand_over(phone, final, item, day, used)
+local function hand_over(phone, final, item, byte, day, used)
   call('RPOP', queue_key(phone, item.priority))
-  move(item.task, 'h', a.now)
+  move(item.task, 'h', a.now, byte)
   local job, index = split(item.task)
   call('HDEL', K.job_routes(job), index)
   call('SREM', K.singles(phone), item.task)
   call('HSET', K.pacer(phone), 'unsettled', item.task, 'gapMs', final.gapMs, 'gapKey', final.gapKey, 'capDay', day, 'capUsed', used + 1)
-  call('HSET', K.message(item.task), 'entry', final.entry, 'to', item.to, 'phone', phone, 'sessionId', final.session,
+  local fresh = call('HSET', K.message(item.task), 'entry', final.entry, 'to', item.to, 'phone', phone, 'sessionId', final.session,
     'expiresAt', item.expiresAt, 'handedOffAt', a.now, 'sendAfter', final.sendAfter, 'day', final.day, 'unitDay', day)
-  call('HDEL', K.message(item.task), 'waitReason', 'waitUntil')
+  -- All nine fields are new: nobody wrote of this message before.
+  if fresh < 9 then call('HDEL', K.message(item.task), 'waitReason', 'waitUntil') end
   call('HDEL', K.phone(phone), 'waitReason', 'waitUntil')
   reserve_fleet(phone, item.task, a.now)
   count_for_person(item.to, 'h:' .. item.task, final.sendAfter)
@@ -103,7 +104,8 @@ end
 
 local function send(phone, final, known)
   local item = cjson.decode(final.entry)
-  local code, again_at = refusal(phone, final, item, known[3])
+  local byte = byte_of(item.task)
+  local code, again_at = refusal(phone, final, item, byte, known[3])
   -- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
   local day, used = final.day, 0
   if known[4] and known[4] >= final.day then day, used = known[4], tonumber(known[5]) end
@@ -112,13 +114,13 @@ local function send(phone, final, known)
     call('ZADD', K.due(), again_at, phone)
     return code
   end
-  hand_over(phone, final, item, day, used)
+  hand_over(phone, final, item, byte, day, used)
   return 'OK'
 end
 
 local function apply(order)
   local phone, final, pacer = order.phone, order.final, K.pacer(order.phone)
-  local known = call('HMGET', pacer, 'version', 'lastNow', 'unsettled', 'capDay', 'capUsed', 'minExpiry')
+  local known = call('HMGET', pacer, 'version', 'lastNow', 'unsettled', 'capDay', 'capUsed', 'minExpiry', 'sends', 'gapMs')
   if tonumber(known[1] or '0') ~= order.version then return 'STALE' end
   if tonumber(known[2] or '0') > a.now then
     call('ZADD', K.due(), known[2], phone)
@@ -129,7 +131,7 @@ local function apply(order)
   keep_place(phone, final)
   if final.kind == 'send' then return send(phone, final, known) end
   if final.kind == 'wait' then return wait(phone, final, known[6]) end
-  score_again(phone, a.now)
+  score_again(phone, a.now, known[7], known[8])
   return 'OK'
 end
 

@@ -18,27 +18,35 @@ local phone, session = about.phone, about.sessionId
 local function stat(name, by)
   if not session or not a.statsDay then return end
   local stats = K.session_stats(session, a.statsDay, name)
-  call('INCRBY', stats, by or 1)
-  call('EXPIRE', stats, C.message_ttl)
+  -- Kept from the first count of the day on.
+  if call('INCRBY', stats, by or 1) == (by or 1) then call('EXPIRE', stats, C.message_ttl) end
 end
 
 local function ended() call('EXPIRE', key, C.message_ttl) end
 
 local function forget_retry()
-  if about.retryMember then call('ZREM', K.task_retry(), about.retryMember) end
+  if not about.retryMember then return end
+  call('ZREM', K.task_retry(), about.retryMember)
   call('HDEL', key, 'retryMember')
+end
+
+-- It has its answer: what stood there while it waited, or when it failed, is past.
+local function now_sent()
+  call('HSET', key, 'whatsappId', a.whatsappId, 'sentAt', about.sentAt or a.now,
+    'history', history_with(about.history, {at = a.now, what = 'sent', by = a.outcome}))
+  if about.errorCode or about.waitReason then call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil') end
 end
 
 local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
 if PROOF[a.outcome] then
   local first = not has(WENT_OUT, byte)
-  take_out(a.task, session)
+  take_out(a.task, session, about.handing)
   if first then
     forget_retry()
     call('SET', K.task_status(a.task), 'SENT', 'EX', C.message_ttl)
   end
-  if not move(a.task, PROOF[a.outcome], a.now) then return reply('REPEAT', {state = byte}) end
-  call('HSETNX', key, 'sentAt', a.now)
+  if not move(a.task, PROOF[a.outcome], a.now, byte) then return reply('REPEAT', {state = byte}) end
+  if first then now_sent() end
   if a.outcome ~= 'sent' then call('HSETNX', key, a.outcome .. 'At', a.now) end
   stat(a.outcome)
   if first and a.outcome ~= 'sent' then stat('sent') end
@@ -47,11 +55,8 @@ if PROOF[a.outcome] then
     stat('deliveryMs', math.max(0, a.now - tonumber(about.sentAt or about.claimedAt or a.now)))
   end
   if first then
-    call('HSET', key, 'whatsappId', a.whatsappId)
-    call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil')
-    remember(a.task, {at = a.now, what = 'sent', by = a.outcome})
     if phone then
-      free_phone(phone, a.task, a.now, true)
+      free_phone(phone, a.task, about, a.now, true)
       call('SREM', K.singles(phone), a.task)
       -- A late proof about somebody who was erased brings nothing of them back.
       if about.to ~= ERASED then
@@ -95,11 +100,11 @@ if a.outcome == 'unknown' then
   may_have_gone_out()
   call('HSET', key, 'waitReason', 'UNKNOWN_OUTCOME')
   remember(a.task, {at = a.now, what = 'unknown', reason = a.reason})
-  free_phone(phone, a.task, a.now, true)
+  free_phone(phone, a.task, about, a.now, true)
   return reply('OK', {state = 'u'})
 end
 
-take_out(a.task, session)
+take_out(a.task, session, about.handing)
 if a.crash then crashed() end
 if a.unitBack then return_unit(phone, about.unitDay) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
@@ -206,5 +211,5 @@ OUTCOME.expired = refused('E')
 OUTCOME.suppressed = refused('O')
 
 OUTCOME[a.outcome]()
-free_phone(phone, a.task, a.now, a.onWire)
+free_phone(phone, a.task, about, a.now, a.onWire)
 return reply('OK', {state = byte_of(a.task)})

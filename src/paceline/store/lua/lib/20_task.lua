@@ -46,16 +46,16 @@ local function close_job(job, now)
 end
 
 -- The stats of an ended job may have been freed already; a correction must not bring them back, wrong and for ever.
-local function count(key, by)
-  if call('EXISTS', key) == 1 then call('INCRBY', key, by) end
+local function count(key, by, is_over)
+  if not is_over or call('EXISTS', key) == 1 then call('INCRBY', key, by) end
 end
 
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
 local function count_move(job, index, from, to, now)
-  local goes_out = has(WENT_OUT, to) and not has(WENT_OUT, from)
-  if goes_out then count(K.job_sent(job), 1) end
-  if to == 'F' then count(K.job_failed(job), 1) elseif from == 'F' then count(K.job_failed(job), -1) end
-  if has(TERMINAL, from) then
+  local goes_out, was_over = has(WENT_OUT, to) and not has(WENT_OUT, from), has(TERMINAL, from)
+  if goes_out then count(K.job_sent(job), 1, was_over) end
+  if to == 'F' then count(K.job_failed(job), 1, was_over) elseif from == 'F' then count(K.job_failed(job), -1, was_over) end
+  if was_over then
     if goes_out then
       job_event('JOB_CORRECTED', job, now, {from = from, to = to})
       tell('job.corrected', now, 'm', job .. ':' .. index, 'from', from, 'to', to)
@@ -77,10 +77,10 @@ local function tell_move(task, from, to, now)
   end
 end
 
--- Moves a task if the table allows it. Returns true and the byte it had, or false and the byte it has.
-local function move(task, to, now)
+-- Moves a task if the table allows it. Returns true and the byte it had, or false and the byte it has. `byte`: it was read in this script.
+local function move(task, to, now, byte)
   local job, index = split(task)
-  local from = byte_of(task)
+  local from = byte or byte_of(task)
   if from == '' or not has(NEXT[from], to) then return false, from end
   call('SETRANGE', K.job_states(job), index, to)
   tell_move(task, from, to, now)
@@ -120,13 +120,17 @@ local function retire(task)
   if has(TERMINAL, byte_of(task)) then call('EXPIRE', K.message(task), C.message_ttl) end
 end
 
--- One line of a message's history; the newest 40 are kept.
+-- A message's history with one line more; the newest 40 are kept.
+local function history_with(known, entry)
+  local lines = {}
+  for line in string.gmatch(known or '', '[^\n]+') do lines[#lines + 1] = line end
+  lines[#lines + 1] = cjson.encode(entry)
+  return table.concat(lines, '\n', math.max(1, #lines - 39))
+end
+
 local function remember(task, entry)
   local key = K.message(task)
-  local lines = {}
-  for line in string.gmatch(call('HGET', key, 'history') or '', '[^\n]+') do lines[#lines + 1] = line end
-  lines[#lines + 1] = cjson.encode(entry)
-  call('HSET', key, 'history', table.concat(lines, '\n', math.max(1, #lines - 39)))
+  call('HSET', key, 'history', history_with(call('HGET', key, 'history'), entry))
 end
 
 -- What is given up, with all that is known about it.

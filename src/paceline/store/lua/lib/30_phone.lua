@@ -11,6 +11,13 @@ local function ahead(phone, priority)
   return count
 end
 
+local function has_work(phone)
+  for level = 1, 3 do
+    if call('LLEN', queue_key(phone, level)) > 0 then return true end
+  end
+  return false
+end
+
 -- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
 local function wake_if_first(phone)
   if call('ZRANGE', K.due(), 0, 0)[1] == phone then wake('due') end
@@ -40,7 +47,7 @@ end
 
 -- At the tail: a task that comes for the first time. The number keeps first come, first served through parking.
 local function enqueue(phone, task, fields, now)
-  local idle = ahead(phone, 1) == 0
+  local idle = not has_work(phone)
   local seq = call('HINCRBY', K.pacer(phone), 'seq', 1)
   call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))
   note_expiry(phone, tonumber(fields.expiresAt))
@@ -92,25 +99,22 @@ local function unpark(phone, now)
   return #ready
 end
 
--- A message was on the wire somewhere between `from` (it was claimed and its slot had come) and `at` (we heard of it), kept as
--- "from-at". Gaps count from the later end; a rest before it is certain only up to the earlier one.
+-- The past sends of a phone and one more. It was on the wire somewhere between `from` (it was claimed and its slot had come) and `at` (we
+-- heard of it), kept as "from-at". Gaps count from the later end; a rest before it is certain only up to the earlier one.
 -- A rolling minute of sends is kept, and never fewer than C.sends_kept.
-local function stamp_send(phone, from, at)
-  local key = K.pacer(phone)
-  local sends = call('HGET', key, 'sends') or ''
+local function with_send(sends, from, at)
   local count = select(2, string.gsub(sends, '-', ''))
   while count >= C.sends_kept and tonumber(string.match(sends, '-(%d+)')) < at - 60000 do
     sends, count = string.sub(sends, string.find(sends, ',', 1, true) + 1), count - 1
   end
-  call('HSET', key, 'sends', string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at))
+  return string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at)
 end
 
--- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task.
-local function score_again(phone, now)
-  local pacer = K.pacer(phone)
-  if ahead(phone, 1) > 0 then
-    local last = string.match(call('HGET', pacer, 'sends') or '', '(%d+)$')
-    local slot = last and tonumber(last) + tonumber(call('HGET', pacer, 'gapMs') or '0') or now
+-- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. `sends` and `gap_ms` are the pacer's.
+local function score_again(phone, now, sends, gap_ms)
+  if has_work(phone) then
+    local last = string.match(sends or '', '(%d+)$')
+    local slot = last and tonumber(last) + tonumber(gap_ms or '0') or now
     -- The reason is written with the wait: whoever asks meanwhile why a message has not gone yet gets it for nothing.
     if slot > now then call('HSET', K.phone(phone), 'waitReason', 'PACING', 'waitUntil', slot) end
     call('ZADD', K.due(), math.max(now, slot - C.lead_ms), phone)

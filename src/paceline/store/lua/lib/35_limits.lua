@@ -161,8 +161,7 @@ local function reserve_fleet(phone, task, now)
   call('HSET', K.message(task), 'fleetMember', member)
 end
 
-local function settle_fleet(task, now, on_wire)
-  local member = call('HGET', K.message(task), 'fleetMember')
+local function settle_fleet(task, member, now, on_wire)
   if not member then return end
   if on_wire then call('ZADD', K.fleet_sends(), 'XX', now, member) else call('ZREM', K.fleet_sends(), member) end
   call('HDEL', K.message(task), 'fleetMember')
@@ -195,12 +194,14 @@ end
 
 -- It went out, or may have.
 local function wrote_to_person(to, task, at)
+  if C.frequency_cap == 0 then return end
   call('ZREM', K.recipient_sends(to), 'h:' .. task)
   count_for_person(to, task, at)
 end
 
 -- It certainly did not go out this time; an earlier try that may have still counts.
 local function uncount_for_person(to, task, earlier_may)
+  if C.frequency_cap == 0 then return end
   call('ZREM', K.recipient_sends(to), 'h:' .. task)
   if not earlier_may then call('ZREM', K.recipient_sends(to), task) end
 end

@@ -10,24 +10,26 @@ local function is_newest(session, epoch) return tonumber(call('HGET', K.session(
 
 -- Takes a task out of its session's outbox, whichever half it is in. The first write of every settling: it only frees memory,
 -- so settling still works when Redis is full.
-local function take_out(task, session)
+local function take_out(task, session, is_handing)
   call('ZREM', K.deadlines(), task)
-  if call('ZREM', K.handing(), task) == 1 then call('HDEL', K.message(task), 'handing') end
+  if is_handing and call('ZREM', K.handing(), task) == 1 then call('HDEL', K.message(task), 'handing') end
   if session then
     call('LREM', K.processing(session), 0, task)
     call('LREM', K.outbox(session), 0, task)
   end
 end
 
--- Frees the phone of this task, if it is the one it is busy with.
-local function free_phone(phone, task, now, on_wire)
+-- Frees the phone of this task, if it is the one it is busy with. `about` is the message.
+local function free_phone(phone, task, about, now, on_wire)
   local pacer = K.pacer(phone)
-  if call('HGET', pacer, 'unsettled') ~= task then return end
+  local unsettled, sends, gap_ms = unpack(call('HMGET', pacer, 'unsettled', 'sends', 'gapMs'))
+  if unsettled ~= task then return end
   call('HDEL', pacer, 'unsettled')
-  settle_fleet(task, now, on_wire)
+  settle_fleet(task, about.fleetMember, now, on_wire)
   if on_wire then
-    local known = call('HMGET', K.message(task), 'claimedAt', 'sendAfter')
-    stamp_send(phone, math.min(now, math.max(tonumber(known[1] or '0'), tonumber(known[2] or '0'))), now)
+    local from = math.min(now, math.max(tonumber(about.claimedAt or '0'), tonumber(about.sendAfter or '0')))
+    sends = with_send(sends or '', from, now)
+    call('HSET', pacer, 'sends', sends)
   end
-  score_again(phone, now)
+  score_again(phone, now, sends, gap_ms)
 end

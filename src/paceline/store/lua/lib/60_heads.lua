@@ -20,16 +20,27 @@ local function head_row(phone, entry, now, locked)
   return {entry, state, known[1], known[2], suppressed and '1', is_known and '1', waits and '1', free_at}, is_clear
 end
 
--- The next tasks of the highest priority that has any, and whether more wait behind them. With `is_enough` the first that may go ends the look.
-local function head_rows(phone, limit, now, locked, is_enough)
+-- The last entries of a queue as rows, the head first, up to `limit` of them; with `brief` up to the first that may go.
+local function rows_of(phone, entries, limit, now, locked, brief)
+  local rows, is_clear = {}, false
+  for i = #entries, math.max(1, #entries - limit + 1), -1 do
+    rows[#rows + 1], is_clear = head_row(phone, entries[i], now, locked)
+    if brief and is_clear then break end
+  end
+  return rows, is_clear
+end
+
+-- The next tasks of the highest priority that has any, and whether more wait behind them. Most of the time the first one may go, so a
+-- brief look reads no others before it has to.
+local function head_rows(phone, limit, now, locked, brief)
   for priority = 3, 1, -1 do
-    local entries = call('LRANGE', queue_key(phone, priority), -limit - 1, -1)
+    local key = queue_key(phone, priority)
+    local entries = call('LRANGE', key, brief and '-2' or -limit - 1, '-1')
     if #entries > 0 then
-      local rows = {}
-      for i = #entries, math.max(1, #entries - limit + 1), -1 do
-        local row, is_clear = head_row(phone, entries[i], now, locked)
-        rows[#rows + 1] = row
-        if is_clear and is_enough then break end
+      local rows, is_clear = rows_of(phone, entries, brief and 1 or limit, now, locked, brief)
+      if brief and not is_clear and #entries > 1 then
+        entries = call('LRANGE', key, -limit - 1, '-1')
+        rows = rows_of(phone, entries, limit, now, locked, true)
       end
       return rows, #entries > #rows or (priority > 1 and ahead(phone, 1) > #entries)
     end
