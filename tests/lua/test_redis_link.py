@@ -144,9 +144,59 @@ async def test_a_full_redis_is_unavailable(link: RedisLink, server: LiveServer) 
         server.client.config_set("maxmemory", 0)
 
 
-async def test_more_calls_at_once_than_connections(link: RedisLink, server: LiveServer) -> None:
-    await asyncio.gather(*(link.run(COUNT, "{}") for _ in range(200)))
-    assert server.client.get("n") == "200"
+class TestOneConnection:
+    async def test_calls_made_together_each_get_their_own_answer(self, link: RedisLink, server: LiveServer) -> None:
+        for n in range(50):
+            server.client.set(f"k{n}", n)
+        asked = [link.read(("GET", f"k{n}"), ("GET", f"k{n + 1}")) for n in range(49)]
+        answers = await asyncio.gather(*asked, *(link.run(COUNT, "{}") for _ in range(200)))
+        assert answers[:49] == [[str(n), str(n + 1)] for n in range(49)]
+        assert server.client.get("n") == "200"
+
+    async def test_an_error_is_its_callers_alone(self, link: RedisLink, server: LiveServer) -> None:
+        server.client.set("text", "x")
+        asked = (link.read(("GET", "text")), link.run(COUNT, "no json"), link.read(("LLEN", "text"), ("GET", "text")))
+        first, script, mixed = await asyncio.gather(*asked, return_exceptions=True)
+        assert first == ["x"]
+        assert isinstance(script, ResponseError)
+        assert isinstance(mixed, ResponseError)
+        assert await link.read(("GET", "text")) == ["x"]
+
+    async def test_a_caller_that_goes_away_takes_no_answer_of_another(
+        self, link: RedisLink, server: LiveServer
+    ) -> None:
+        server.client.mset({"a": "1", "b": "2"})
+        await link.read(("PING",))
+        gone = asyncio.ensure_future(link.read(("GET", "a")))
+        stays = asyncio.ensure_future(link.read(("GET", "b")))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert await stays == ["2"]
+        assert await link.read(("GET", "a")) == ["1"]
+
+    async def test_who_waits_in_redis_holds_nobody_up(self, link: RedisLink, server: LiveServer) -> None:
+        """An XREAD that blocks on the shared connection would stop every other call of the process."""
+        waiting = asyncio.ensure_future(link.read(("XREAD", "BLOCK", 9_000, "STREAMS", "s", "$")))
+        async with asyncio.timeout(30):
+            while not server.client.info("clients")["blocked_clients"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            assert await link.read(("PING",)) in (["PONG"], [True])
+            assert not waiting.done()
+            server.client.xadd("s", {"a": "1"})
+            await waiting
+
+    async def test_an_answer_that_takes_too_long_ends_the_connection(
+        self, server: LiveServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A late answer must not be taken for that of the next question."""
+        monkeypatch.setattr("paceline.store.client.TIMEOUT_S", 0.2)
+        link = RedisLink(server.url)
+        await link.read(("PING",))
+        server.client.set("a", "1")
+        with pytest.raises(Unavailable):
+            await link.read(("BLPOP", "nothing", 1))
+        assert await link.read(("GET", "a")) == ["1"]
+        await link.close()
 
 
 class TestWakes:

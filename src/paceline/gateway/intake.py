@@ -143,7 +143,8 @@ class Intake:
         text_field: str = "message",
     ) -> SendAccepted:
         """`text_field` is what the caller called the text."""
-        if await self._store.jobs.get(job_id) is not None:
+        # Without a key the id is new: nobody can have sent under it.
+        if idem_key is not None and await self._store.jobs.get(job_id) is not None:
             return receipts.send_receipt(job_id, 0, None)
         to = checks.number(request.to, "to")
         checks.template(request.message, text_field)

@@ -42,6 +42,8 @@ class Picture:
         self.ahead = ahead
         self._unrouted = unrouted
         self._strategy: Strategy = strategy
+        self._fleets: dict[int, Fleet] = {}
+        self._singles: dict[tuple[str, int], tuple[int, int | None]] = {}
         self._crews: dict[tuple[str | None, int], tuple[int, Crew]] = {}
 
     @property
@@ -50,9 +52,12 @@ class Picture:
         return PICTURE_AGE_MS * max(1, len(self.phones) // PHONES_A_SECOND)
 
     def fleet(self, *, priority: int, turn: int, now_ms: int) -> Fleet:
-        """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin."""
-        loads = (self._load(phone, priority, now_ms) for phone in self.phones.values())
-        return Fleet(loads, strategy=self._strategy, turn=turn)
+        """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin. Made once for
+        all sends that share the picture: each choice counts for the next, so that they spread."""
+        if priority not in self._fleets:
+            loads = (self._load(phone, priority, now_ms) for phone in self.phones.values())
+            self._fleets[priority] = Fleet(loads, strategy=self._strategy, turn=turn)
+        return self._fleets[priority]
 
     def sender(self, phone: str, *, now_ms: int) -> Sender:
         return sender(self.phones[phone].facts, self.rules, now_ms=now_ms)
@@ -90,8 +95,13 @@ class Picture:
         return kept[1]
 
     def single(self, phone: str, *, priority: int, start_ms: int) -> int | None:
-        crew = self.crew(phone, priority, start_ms=start_ms)
-        return prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
+        """When one more message of this number would go out; kept for those that ask for about the same time."""
+        kept = self._singles.get((phone, priority))
+        if kept is None or not 0 <= start_ms - kept[0] <= PICTURE_AGE_MS:
+            crew = self.crew(phone, priority, start_ms=start_ms)
+            kept = (start_ms, prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms)
+            self._singles[(phone, priority)] = kept
+        return kept[1]
 
     def _serving(self, phone: str | None) -> list[FleetPhone]:
         return list(self.phones.values()) if phone is None else [self.phones[phone]] if phone in self.phones else []

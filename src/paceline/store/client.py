@@ -7,7 +7,7 @@ run: it is sent again.
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -28,11 +28,13 @@ from redis.exceptions import (
 from paceline.domain.errors import Unavailable
 from paceline.store.keys import WAKE_CHANNEL
 from paceline.store.scripts import Script
+from paceline.store.wire import Command, Wire
 
-Command = Sequence[str | int | float]
-SOCKET_TIMEOUT_S = 10.0
-CONNECTIONS = 64
-"""As many calls at once; a further one waits its turn."""
+TIMEOUT_S = 10.0
+BLOCKING = ("XREAD",)
+"""What may wait in Redis, for less than the timeout: it must not keep others waiting."""
+WAITING = 64
+"""As many may do so at once, each on a connection of its own; a further one waits its turn."""
 
 
 def topics(message: str) -> list[str]:
@@ -52,30 +54,43 @@ class Link(Protocol):
 class RedisLink:
     def __init__(self, url: str) -> None:
         self._url = url
-        pool = aioredis.BlockingConnectionPool.from_url(
-            url,
-            max_connections=CONNECTIONS,
-            timeout=SOCKET_TIMEOUT_S,
-            socket_timeout=SOCKET_TIMEOUT_S,
-            socket_connect_timeout=SOCKET_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0),
-            decode_responses=True,
+        terms: dict[str, Any] = {
+            "socket_connect_timeout": TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            "decode_responses": True,
+        }
+        self._wire = Wire(aioredis.ConnectionPool.from_url(url, socket_timeout=None, **terms), TIMEOUT_S)
+        waiting = aioredis.BlockingConnectionPool.from_url(
+            url, max_connections=WAITING, timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S, **terms
         )
-        self._redis = aioredis.Redis(connection_pool=pool)
+        self._waiting = aioredis.Redis(connection_pool=waiting)
+        # How the client library shapes answers (INFO as a dictionary).
+        self._shapes: dict[Any, Callable[[Any], Any]] = {**self._waiting.response_callbacks}
 
     async def run(self, script: Script, argument: str) -> Any:
         with _translated():
             try:
-                return await self._redis.evalsha(script.sha, 0, argument)
+                (answer,) = await self._wire.call(("EVALSHA", script.sha, 0, argument))
             except NoScriptError:
-                return await self._redis.eval(script.source, 0, argument)
+                (answer,) = await self._wire.call(("EVAL", script.source, 0, argument))
+            return answer
 
     async def read(self, *commands: Command) -> list[Any]:
         with _translated():
-            pipeline = self._redis.pipeline(transaction=False)
-            for command in commands:
-                pipeline.execute_command(*command)
-            return await pipeline.execute()
+            if any(command[0] in BLOCKING for command in commands):
+                return await self._wait(*commands)
+            answers = await self._wire.call(*commands)
+        for index, command in enumerate(commands):
+            shape = self._shapes.get(str(command[0]))
+            if shape is not None:
+                answers[index] = shape(answers[index])
+        return answers
+
+    async def _wait(self, *commands: Command) -> list[Any]:
+        pipeline = self._waiting.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        return await pipeline.execute()
 
     async def time_ms(self) -> int:
         seconds, micros = (await self.read(("TIME",)))[0]
@@ -98,7 +113,8 @@ class RedisLink:
             await client.aclose()
 
     async def close(self) -> None:
-        await self._redis.aclose()
+        await self._wire.close()
+        await self._waiting.aclose()
 
 
 _UNAVAILABLE = (

@@ -1,0 +1,146 @@
+"""One connection to Redis that all calls of a process share: sent as they come, answered in their order.
+
+A pool takes a connection for each call, and with it most of the time a call takes. Here calls that are made together go
+out together, and Redis writes them to the disk together. Nothing is ever repeated: when the connection breaks or an
+answer takes too long, whoever waits is told, and the next call makes a new one. No call may block in Redis, or all
+would. Neighbour: `client`.
+"""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import hiredis
+from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.exceptions import ConnectionError, RedisError, ResponseError
+
+Command = Sequence[str | int | float]
+
+
+class Wire:
+    def __init__(self, pool: ConnectionPool, timeout_s: float) -> None:
+        """`pool` knows how to connect; none of its connections is taken. It must set no socket timeout."""
+        self._pool = pool
+        self._timeout_s = timeout_s
+        self._line: _Line | None = None
+        self._dialing = asyncio.Lock()
+
+    async def call(self, *commands: Command) -> list[Any]:
+        """The answers in the order of the commands; the first error among them is raised."""
+        packed = b"".join(map(_packed, commands))
+        line = self._line if self._line and self._line.is_open else None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                line = line or await self._dial()
+                answers = await line.ask(packed, len(commands))
+        except TimeoutError:
+            # What comes now would be taken for the answer to something else only if this line went on.
+            if line is not None:
+                line.end(ConnectionError("an answer took too long"))
+            raise
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    async def close(self) -> None:
+        if self._line is not None:
+            self._line.end(ConnectionError("the link was closed"))
+            await self._line.gone()
+
+    async def _dial(self) -> "_Line":
+        async with self._dialing:
+            # Of those who found it closed together, the first made a new one.
+            if self._line is None or not self._line.is_open:
+                connection: AbstractConnection = self._pool.make_connection()  # type: ignore[no-untyped-call]
+                await connection.connect()  # type: ignore[no-untyped-call]
+                self._line = _Line(connection)
+            return self._line
+
+
+class _Question:
+    """So many answers in a row belong to one call."""
+
+    def __init__(self, count: int) -> None:
+        self.answers: list[Any] = []
+        self.count = count
+        self.done: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+
+
+class _Line:
+    """An open connection, with a task that writes and one that reads. Callers that go away take nothing with them: what
+    they asked is answered to nobody."""
+
+    def __init__(self, connection: AbstractConnection) -> None:
+        self._connection = connection
+        self._unsent: list[bytes] = []
+        self._more = asyncio.Event()
+        self._asked: deque[_Question] = deque()
+        self._tasks = [
+            asyncio.create_task(self._speak(), name="redis-write"),
+            asyncio.create_task(self._listen(), name="redis-read"),
+        ]
+        self.is_open = True
+
+    async def ask(self, packed: bytes, count: int) -> list[Any]:
+        question = _Question(count)
+        self._asked.append(question)
+        self._unsent.append(packed)
+        self._more.set()
+        return await question.done
+
+    def end(self, error: Exception) -> None:
+        """Everybody who waits is told; it is not known what became of what they asked."""
+        self.is_open = False
+        for task in self._tasks:
+            task.cancel()
+        for question in self._asked:
+            if not question.done.done():
+                question.done.set_exception(error)
+        self._asked.clear()
+
+    async def gone(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._connection.disconnect(nowait=True)
+
+    async def _speak(self) -> None:
+        try:
+            while True:
+                await self._more.wait()
+                self._more.clear()
+                packed, self._unsent = b"".join(self._unsent), []
+                await self._connection.send_packed_command(packed, check_health=False)
+        except (RedisError, OSError) as error:
+            self.end(error)
+
+    async def _listen(self) -> None:
+        try:
+            while True:
+                self._take(await self._next())
+        except (RedisError, OSError) as error:
+            self.end(error)
+        finally:
+            await self._connection.disconnect(nowait=True)
+
+    async def _next(self) -> Any:
+        try:
+            return await self._connection.read_response(timeout=math.inf)
+        except ResponseError as error:
+            return error
+
+    def _take(self, answer: Any) -> None:
+        if not self._asked:
+            raise ConnectionError("an answer that nobody asked for")
+        question = self._asked[0]
+        question.answers.append(answer)
+        if len(question.answers) == question.count:
+            self._asked.popleft()
+            if not question.done.done():
+                question.done.set_result(question.answers)
+
+
+def _packed(command: Command) -> bytes:
+    packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]  # its stub says: one word only
+    return packed
