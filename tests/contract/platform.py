@@ -14,6 +14,7 @@ import msgspec
 from paceline.alerts.channels import Channel
 from paceline.alerts.loop import Alerts
 from paceline.dispatcher.app import create_app as dispatcher_app
+from paceline.dispatcher.fleet import FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.pacer import Pacer
@@ -119,7 +120,7 @@ class Platform:
             self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http
         )
         self.engine = Engine(
-            [Router(self.store, self.rules, route_ahead=200)],
+            [Router(self.store, FleetWatch(self.store, self.rules, route_ahead=200))],
             Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
             Scheduler(self.store),
             SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),

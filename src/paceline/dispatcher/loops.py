@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from paceline.compose import Parts
+from paceline.dispatcher.fleet import FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
 from paceline.dispatcher.outbox_http import HttpOutbox
@@ -24,7 +25,7 @@ do."""
 
 @dataclass(frozen=True)
 class Engine:
-    """What one dispatcher runs. Each router has its own object: its picture of the fleet is not made for sharing."""
+    """What one dispatcher runs."""
 
     routers: list[Router]
     pacer: Pacer
@@ -36,11 +37,9 @@ class Engine:
     @classmethod
     def of(cls, parts: Parts) -> "Engine":
         settings, store = parts.settings, parts.store
+        watch = FleetWatch(store, parts.rules, route_ahead=settings.route_ahead)
         return cls(
-            [
-                Router(store, parts.rules, route_ahead=settings.route_ahead, strategy=settings.routing_strategy)
-                for _ in range(settings.max_concurrent_jobs)
-            ],
+            [Router(store, watch, strategy=settings.routing_strategy) for _ in range(settings.max_concurrent_jobs)],
             Pacer(store, parts.rules, parts.rng, handoff_ttl_ms=settings.handoff_ttl_ms, api=_by_http(settings)),
             Scheduler(store),
             SmartGuard(store, parts.rules, enabled=settings.smart_guard_enabled, tick_ms=settings.smart_guard_tick_ms),

@@ -4,37 +4,29 @@ Routing is late: a phone's queue is filled to `min(ROUTE_AHEAD, budget left toda
 its cursor, so a ban, a cap or a new number changes nothing that was routed a week ago.
 """
 
-from collections import Counter
-
 import msgspec
 
+from paceline.dispatcher.fleet import FleetWatch
 from paceline.domain.jobs import Contact, Job, Strategy, decode_job
 from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte, JobState
 from paceline.kits.failpoint import failpoint
-from paceline.policy.facts import Rules
-from paceline.policy.routing import AT_REST_MS, RESTRICTED_ASKED, Fleet, NotNow, PhoneLoad, Sticky, phone_load
+from paceline.policy.routing import AT_REST_MS, RESTRICTED_ASKED, NotNow, Sticky
 from paceline.store.jobs import TaskRoute, Turn
-from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
 
 TURN_TASKS = 100
 """Tasks a job may route before the next job's turn."""
 TURN_LEASE_MS = 5_000
 NO_SESSIONS_MS = 10_000
-FLEET_AGE_MS = 250
-"""How old the picture of the fleet may be. It steers the filling of queues, no promise rests on it."""
 
 
 class Router:
-    def __init__(self, store: Store, rules: Rules, *, route_ahead: int, strategy: Strategy = "sticky") -> None:
+    def __init__(self, store: Store, watch: FleetWatch, *, strategy: Strategy = "sticky") -> None:
+        """`watch` is shared by all routers of a process."""
         self._store = store
-        self._rules = rules
-        self._route_ahead = route_ahead
+        self._watch = watch
         self._strategy: Strategy = strategy
-        self._fleet: list[FleetPhone] = []
-        self._fleet_at_ms = -FLEET_AGE_MS
-        self._routed_since: Counter[str] = Counter()
         self.turns = 0
         self.routed = 0
         self.failed = 0
@@ -69,6 +61,9 @@ class Router:
             await self._store.jobs.fail(job.job_id, "the contacts of the job are missing", now_ms=now_ms)
             return
         tasks, stop = await self._decide(job, turn.cursor, contacts, now_ms)
+        if not tasks and stop is not None and stop[0] != Reason.SCHEDULED and not self._watch.is_fresh(now_ms):
+            # Before a job waits, the newest word about the fleet is asked for: a number may have come a moment ago.
+            tasks, stop = await self._decide(job, turn.cursor, contacts, now_ms, fresh=True)
         if tasks:
             answer = await self._store.jobs.route(job, turn.cursor, tasks, now_ms=now_ms)
             self.routed += max(0, answer.cursor - turn.cursor)
@@ -93,14 +88,15 @@ class Router:
             )
 
     async def _decide(
-        self, job: Job, cursor: int, contacts: list[Contact], now_ms: int
+        self, job: Job, cursor: int, contacts: list[Contact], now_ms: int, *, fresh: bool = False
     ) -> tuple[list[TaskRoute], tuple[Reason, int] | None]:
         """What becomes of the next tasks, up to the first that has to wait, and what that one waits for."""
         people = [contact.to for contact in contacts]
         stickies = await self._store.jobs.stickies(people)
         suppressed = await self._store.guards.suppressed(people)
-        loads = self._loads(await self._phones(now_ms), job.priority, now_ms)
-        fleet = Fleet(loads, strategy=job.strategy or self._strategy, turn=cursor)
+        fleet = await self._watch.look(
+            job.priority, job.strategy or self._strategy, turn=cursor, now_ms=now_ms, fresh=fresh
+        )
         knowing = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], people)
         tasks: list[TaskRoute] = []
         for index, (contact, sticky, known) in enumerate(zip(contacts, stickies, knowing, strict=True), start=cursor):
@@ -119,28 +115,8 @@ class Router:
                     }.get(decision.reason, AT_REST_MS)
                     return tasks, (decision.reason, min(now_ms + pause_ms, job.expires_at(index)))
                 tasks.append(_routed(job, index, contact, decision.phone, sticky))
-                self._routed_since[decision.phone] += 1
+                self._watch.note(fleet, decision.phone)
         return tasks, None
-
-    async def _phones(self, now_ms: int) -> list[FleetPhone]:
-        if now_ms - self._fleet_at_ms >= FLEET_AGE_MS:
-            self._fleet = await self._store.pacers.fleet()
-            self._fleet_at_ms = now_ms
-            self._routed_since.clear()
-        return self._fleet
-
-    def _loads(self, phones: list[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:
-        return [
-            phone_load(
-                phone.facts,
-                self._rules,
-                waiting=phone.ahead_of(priority) + self._routed_since[phone.facts.phone],
-                parked=phone.parked,
-                ahead=self._route_ahead,
-                now_ms=now_ms,
-            )
-            for phone in phones
-        ]
 
 
 def _routed(job: Job, index: int, contact: Contact, phone: str, sticky: Sticky | None) -> TaskRoute:

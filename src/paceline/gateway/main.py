@@ -1,6 +1,7 @@
 """The gateway process."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 from paceline import compose
@@ -46,6 +47,9 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         media=media,
         breathe=lambda: asyncio.sleep(0),
     )
+    with contextlib.suppress(Unavailable):
+        # Before the first requests, or each of them would read the whole fleet.
+        await intake.watcher.look(parts.clock.now_ms())
     # Seldom in a hurry: what it removes was not used for weeks.
     timing: dict[str, Any] = {"idle_ms": SWEEP_EVERY_MS, "expected": Unavailable}
     tasks.start("media", lambda: keep_stepping(media.sweep, parts.clock, asyncio.Event(), **timing))

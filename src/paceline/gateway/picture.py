@@ -118,7 +118,8 @@ class Picture:
 
 
 class Watcher:
-    """Looks at the fleet, and not again while the picture is good enough."""
+    """Looks at the fleet, and not again while the picture is good enough. While one looks, the others go on with the
+    picture there is: a hundred requests at once must not read the fleet a hundred times."""
 
     def __init__(self, store: Store, rules: Rules, strategy: Strategy = "sticky", ahead: int = ROUTE_AHEAD) -> None:
         self._store = store
@@ -127,11 +128,20 @@ class Watcher:
         self._ahead = ahead
         self._picture = Picture((), {}, rules, strategy, ahead)
         self._looked_at_ms = -PICTURE_AGE_MS
+        self._is_looking = False
 
     async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
-        if fresh or now_ms - self._looked_at_ms >= self._picture.lasts_ms:
+        is_old = now_ms - self._looked_at_ms >= self._picture.lasts_ms
+        if fresh or (is_old and not (self._is_looking and self._picture.phones)):
+            await self._look(now_ms)
+        return self._picture
+
+    async def _look(self, now_ms: int) -> None:
+        self._is_looking = True
+        try:
             phones = await self._store.pacers.fleet()
             unrouted = await self._store.jobs.unrouted()
-            self._picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)
-            self._looked_at_ms = now_ms
-        return self._picture
+        finally:
+            self._is_looking = False
+        self._picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)
+        self._looked_at_ms = now_ms

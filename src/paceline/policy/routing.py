@@ -168,13 +168,20 @@ class Fleet:
         `known` are the numbers that have talked with this contact (of the restricted ones; others need not be asked).
         """
         decision = self._choose(sticky, named, known, now_ms)
-        if isinstance(decision, To) and (load := self.loads.get(decision.phone)):
-            load.load += 1
-            load.room -= 1
-            load.wide_room -= 1
-            if load.available and (load.takes_new or self._all_locked):
-                heappush(self._heap if load.takes_new else self._locked, self._ranked(load))
+        if isinstance(decision, To):
+            self.count(decision.phone)
         return decision
+
+    def count(self, phone: str) -> None:
+        """One more task waits for this number, whoever sent it there."""
+        load = self.loads.get(phone)
+        if load is None:
+            return
+        load.load += 1
+        load.room -= 1
+        load.wide_room -= 1
+        if load.available and (load.takes_new or self._all_locked):
+            heappush(self._heap if load.takes_new else self._locked, self._ranked(load))
 
     def room_in_ms(self, named: str | None = None) -> int:
         """When it is worth asking again after `WAITING_FOR_ROOM`."""

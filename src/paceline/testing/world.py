@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from paceline.dispatcher.fleet import FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
 from paceline.dispatcher.pacer import Pacer
@@ -153,7 +154,8 @@ class World:
         store = self.store(process)
         rng = Random(self.sim.rng.getrandbits(64))
         pacer = Pacer(store, self.rules, rng, handoff_ttl_ms=60_000, api=self.scenario.api)
-        routers = [Router(store, self.rules, route_ahead=5) for _ in range(2)]
+        watch = FleetWatch(store, self.rules, route_ahead=5)
+        routers = [Router(store, watch) for _ in range(2)]
         loops = [
             self._loop(pacer.step, "due"),
             self._loop(Scheduler(store).step, "due"),

@@ -1,0 +1,146 @@
+"""How many single sends one gateway process takes, beside Express + ioredis and FastAPI + redis-py doing the same work.
+
+    python bench/intake.py            three rounds, interleaved
+    python bench/intake.py --quick    one round
+    (cd bench/node && npm ci) first; needs `wrk` on the PATH
+
+`POST /api/v1/send` with 64 connections. Each server has the same Redis (`appendfsync always`), looks up the suppression
+list and the recipient's number, and accepts with the same script. What ours does beyond that (choosing among the fleet
+by load, rate limits, request ids, strict JSON, numbers checked by their country's plan, the forecast in the answer)
+the others do not. CPU µs is the server's processor time for a request: on a busy machine it says more than requests a
+second.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from fleet import POLICY, Fleet
+from meter import Meter, Server, durable_redis, table
+
+from paceline.testing.prove import connect
+
+HERE = Path(__file__).parent
+KEY = "a-key-for-the-benchmark-alone"
+PHONES = 500
+SECONDS = 8
+CONNECTIONS = 64
+PORT = 4972
+WRK = """
+wrk.method = 'POST'
+wrk.headers['Content-Type'] = 'application/json'
+wrk.headers['X-API-KEY'] = '%s'
+local n = math.random(0, 8999999)
+request = function()
+  n = n + 1
+  local body = '{"to": "97252%%07d", "message": "hello there, this is a message"}'
+  return wrk.format(nil, nil, nil, string.format(body, n %% 10000000))
+end
+"""
+
+
+@contextlib.contextmanager
+def serving(command: list[str], env: dict[str, str] | None = None) -> Iterator[int]:
+    process = subprocess.Popen(command, env=os.environ | (env or {}), stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while not _answers():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"{command[:3]} did not start")
+            time.sleep(0.1)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers() -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{PORT}/health", timeout=1)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def commands(server: Server, script: str) -> dict[str, tuple[list[str], dict[str, str]]]:
+    others = [str(PORT), server.socket, script, str(PHONES)]
+    ours = {
+        "REDIS_URL": server.url, "PACELINE_POLICY": POLICY, "PORT": str(PORT), "API_KEY": KEY, "LOG_LEVEL": "warning",
+        "KEY_RATE_PER_MINUTE": "0", "RATE_PER_MINUTE": "0", "PACELINE_DATA": str(Path(server.socket).parent),
+    }  # fmt: skip
+    return {
+        "Paceline": ([sys.executable, "-m", "paceline.gateway.main"], ours),
+        "Express + ioredis": (["node", str(HERE / "node" / "intake.js"), *others], {"NODE_ENV": "production"}),
+        "FastAPI + redis-py": ([sys.executable, str(HERE / "intake_fastapi.py"), *others], {}),
+    }
+
+
+def drive(pid: int, wrk_script: str, seconds: int) -> tuple[float, float, float, float]:
+    """Requests a second, p50 and p99 in ms, µs of the server's processor time for each."""
+    url = f"http://127.0.0.1:{PORT}/api/v1/send"
+    wrk = ["wrk", "-t1", f"-c{CONNECTIONS}", "--latency", "-s", wrk_script]
+    subprocess.run([*wrk, "-d1s", url], capture_output=True, check=True)
+    meter = Meter(server=pid)
+    out = subprocess.run([*wrk, f"-d{seconds}s", url], capture_output=True, check=True, text=True).stdout
+    _, used = meter.read()
+    if bad := re.search(r"Non-2xx or 3xx responses: (\d+)", out):
+        raise SystemExit(f"{bad[1]} requests were refused")
+    (count,) = re.findall(r"(\d+) requests in", out)
+    (rate,) = re.findall(r"Requests/sec:\s+([\d.]+)", out)
+    times = dict(re.findall(r"^\s+(50|99)%\s+([\d.]+(?:us|ms|s))\s*$", out, re.MULTILINE))
+    return float(rate), _ms(times["50"]), _ms(times["99"]), used["server"].cpu_s / int(count) * 1e6
+
+
+def _ms(text: str) -> float:
+    value, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()  # type: ignore[union-attr]
+    return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
+
+
+def one_round(seconds: int) -> dict[str, tuple[float, float, float, float]]:
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="paceline-bench-") as folder:
+        wrk_script = Path(folder, "send.lua")
+        wrk_script.write_text(WRK % KEY)
+        for name in ("Paceline", "Express + ioredis", "FastAPI + redis-py"):
+            with durable_redis() as server:
+                fleet = Fleet(connect(server.socket))
+                fleet.connect(PHONES)
+                script = Path(folder, "accept_send.lua")
+                script.write_text(fleet.scripts["accept_send"].source)
+                command, env = commands(server, str(script))[name]
+                with serving(command, env) as pid:
+                    found[name] = drive(pid, str(wrk_script), seconds)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    if not shutil.which("wrk") or not (HERE / "node" / "node_modules").is_dir():
+        raise SystemExit("needs wrk (apt-get install wrk) and: cd bench/node && npm ci")
+    rounds = [one_round(4 if quick else SECONDS) for _ in range(1 if quick else 3)]
+    rows = []
+    for name in rounds[0]:
+        rate, p50, p99, cpu = (median(each[name][place] for each in rounds) for place in range(4))
+        ours = [each["Paceline"] for each in rounds]
+        faster = median(our[0] / each[name][0] for our, each in zip(ours, rounds, strict=True))
+        cheaper = median(each[name][3] / our[3] for our, each in zip(ours, rounds, strict=True))
+        rows.append((name, f"{rate:,.0f}", f"{p50:.1f}", f"{p99:.1f}", f"{cpu:.0f}", f"{faster:.2f}", f"{cheaper:.2f}"))
+    table(("server", "requests/s", "p50 ms", "p99 ms", "CPU µs", "ours is × faster", "ours is × cheaper"), rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What the routers of a dispatcher and the sends of a gateway share: one reading of the fleet, and what each of them
+took since."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
+from paceline.gateway.picture import Watcher
+from paceline.policy.facts import PhoneFacts, Rules, SessionFacts
+from paceline.policy.routing import To
+from paceline.policy.trust import parse
+from paceline.settings import read_policy
+from paceline.store.pacers import FleetPhone
+
+NOON = 1_773_136_800_000
+RULES = Rules(parse(read_policy("demo")))
+
+
+class Readings:
+    """A store whose fleet can be held back while it is read."""
+
+    def __init__(self, phones: int) -> None:
+        live = (SessionFacts("s", "CONNECTED", NOON + 3_600_000),)
+        facts = [PhoneFacts(phone=f"97254{n:07d}", version=1, sessions=live) for n in range(phones)]
+        self._found = [FleetPhone(fact, (0, 0, 0)) for fact in facts]
+        self.count = 0
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.pacers = SimpleNamespace(fleet=self._fleet)
+        self.jobs = SimpleNamespace(unrouted=self._unrouted)
+
+    async def _fleet(self) -> list[FleetPhone]:
+        self.count += 1
+        await self.go_on.wait()
+        return self._found
+
+    async def _unrouted(self) -> dict[str, int]:
+        return {}
+
+
+def watch(store: Any) -> FleetWatch:
+    return FleetWatch(store, RULES, route_ahead=2)
+
+
+async def look(of: FleetWatch, priority: int = 1, *, now_ms: int = NOON, fresh: bool = False) -> Any:
+    return await of.look(priority, "sticky", turn=0, now_ms=now_ms, fresh=fresh)
+
+
+async def test_routers_that_look_together_read_the_fleet_once() -> None:
+    store = Readings(3)
+    shared = watch(store)
+    await look(shared)
+    store.go_on.clear()
+    first = asyncio.ensure_future(look(shared, now_ms=NOON + FLEET_AGE_MS))
+    await asyncio.sleep(0)
+    for _ in range(9):
+        await look(shared, now_ms=NOON + FLEET_AGE_MS)
+    assert store.count == 2
+    store.go_on.set()
+    await first
+    assert store.count == 2
+
+
+async def test_what_one_router_gives_a_number_the_others_count() -> None:
+    """Two tasks fill a number here; a job of another priority must not fill it again."""
+    shared = watch(Readings(1))
+    fleet = await look(shared)
+    urgent = await look(shared, priority=2)
+    for _ in range(2):
+        decision = fleet.route(None, now_ms=NOON)
+        assert isinstance(decision, To)
+        shared.note(fleet, decision.phone)
+    assert not isinstance(urgent.route(None, now_ms=NOON), To)
+    assert not isinstance((await look(shared, priority=3)).route(None, now_ms=NOON), To)
+
+
+@pytest.mark.parametrize(("fresh", "readings"), [(False, 1), (True, 2)], ids=["as it is", "the newest word"])
+async def test_a_large_fleet_is_read_less_often_unless_a_job_would_wait(fresh: bool, readings: int) -> None:
+    store = Readings(4_000)
+    shared = watch(store)
+    await look(shared)
+    await look(shared, now_ms=NOON + 3 * FLEET_AGE_MS, fresh=fresh)
+    assert store.count == readings
+
+
+async def test_a_reading_that_fails_is_made_again() -> None:
+    store = Readings(3)
+    shared = watch(store)
+    await look(shared)
+    store.go_on.clear()
+    cut = asyncio.ensure_future(look(shared, now_ms=NOON + FLEET_AGE_MS))
+    await asyncio.sleep(0)
+    cut.cancel()
+    await asyncio.gather(cut, return_exceptions=True)
+    store.go_on.set()
+    await look(shared, now_ms=NOON + FLEET_AGE_MS)
+    assert store.count == 3
+
+
+async def test_sends_that_come_while_the_gateway_looks_use_the_picture_there_is() -> None:
+    """A hundred at once would otherwise read the whole fleet a hundred times, and all wait for it."""
+    store = Readings(3)
+    watcher = Watcher(store, RULES)  # type: ignore[arg-type]
+    old = await watcher.look(NOON)
+    store.go_on.clear()
+    first = asyncio.ensure_future(watcher.look(NOON + 1_000))
+    await asyncio.sleep(0)
+    assert [await watcher.look(NOON + 1_000) for _ in range(99)] == [old] * 99
+    store.go_on.set()
+    assert await first is not old
+    assert store.count == 2
+
+
+async def test_sends_that_share_a_picture_spread_over_the_numbers() -> None:
+    """Each choice counts for the next; otherwise all sends of a second would go to the same number."""
+    picture = await Watcher(Readings(3), RULES).look(NOON)  # type: ignore[arg-type]
+    chosen = [picture.fleet(priority=1, turn=n, now_ms=NOON).route(None, now_ms=NOON) for n in range(3)]
+    assert len({decision.phone for decision in chosen if isinstance(decision, To)}) == 3
