@@ -55,7 +55,7 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         tags=["Sending"],
         guards=[keys.requires("send")],
         security=KEY,
-        opt={"body": SendRequest},
+        opt={"body": SendRequest, "direct": True},
         responses={200: ResponseSpec(SendAccepted, media_type=MediaType.JSON, description="Queued")},
     )
     async def send(request: AnyRequest) -> Response[bytes]:

@@ -2,7 +2,7 @@
 
 Knows Litestar and nothing of the product: what an error of the product means over HTTP, a `translate` function tells.
 Neighbours: `openapi` makes the document, `docs_page` draws it as `/docs`, `bodies` and `strict_json` mind what comes
-in, `http` serves the application.
+in, `direct` has the way of hot routes, `http` serves the application.
 """
 
 import re
@@ -24,6 +24,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from paceline.kits import docs_page, openapi, strict_json
 from paceline.kits.bodies import Bodies, BodyLimits
 from paceline.kits.clock import monotonic_ms
+from paceline.kits.direct import Direct
 from paceline.kits.openapi_errors import Catalogue
 from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
 
@@ -147,14 +148,15 @@ def create_service(
         request_max_body_size=BODY_LIMIT,
         logging_config=None,
     )
-    return Service(app)
+    return Service(app, Direct(app, _error_handler(translate)))
 
 
 class Service:
     """The outermost layer: every request has an id, in its answer and in every line that is logged meanwhile."""
 
-    def __init__(self, app: Litestar) -> None:
+    def __init__(self, app: Litestar, direct: Direct) -> None:
         self.litestar = app
+        self._direct = direct
         self._app: ASGIApp = app
         self._bodies = Bodies()
         self._methods = _methods_by_path(app)
@@ -190,7 +192,8 @@ class Service:
             await _answer_of(problem).to_asgi_response(None, Request(scope))(scope, receive, sending)
         else:
             with self._bodies.reading(scope, receive) as reading:
-                await self._app(scope, reading, sending)
+                if not await self._direct.takes(scope, reading, sending):
+                    await self._app(scope, reading, sending)
         # The route, not the path: a path may hold somebody's number.
         route = scope.get("path_template", "")
         write = log.info if status >= 400 else log.debug
