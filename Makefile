@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up images test fuzz check lock clean
+.PHONY: help install demo up images test fuzz bench check lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -42,6 +42,11 @@ test: install check ## all checks and all tests
 
 fuzz: install ## thousands of requests nobody would think of, against all three services
 	@cd tests && ../$(BIN)/python -m fuzz $(ARGS)
+
+bench: install ## how fast it is, side by side with others, as tables (docs/performance.md); needs wrk and node
+	@command -v wrk > /dev/null || { echo "make bench needs wrk (Debian: apt-get install wrk)" >&2; exit 1; }
+	cd bench/node && npm ci --no-audit --no-fund
+	for each in dispatch intake job peers; do $(BIN)/python bench/$$each.py $(ARGS); done
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff check .

@@ -1,0 +1,25 @@
+// What `bench/peers.py` compares with: BullMQ completing tasks of 200 bytes, one worker, concurrency 100, nothing to do in each.
+// node bullmq.js <redis socket> <tasks>; prints {"seconds", "cpuSeconds"} of the completing alone.
+const { Queue, Worker } = require('bullmq')
+
+const [socket, count] = process.argv.slice(2)
+const connection = { path: socket, maxRetriesPerRequest: null }
+
+async function main() {
+  const queue = new Queue('bench', { connection })
+  const text = 'x'.repeat(200)
+  for (let start = 0; start < Number(count); start += 1000) {
+    await queue.addBulk(Array.from({ length: Math.min(1000, Number(count) - start) }, () => ({ name: 'send', data: { text } })))
+  }
+  let done = 0
+  const began = process.hrtime.bigint()
+  const used = process.cpuUsage()
+  await new Promise((resolve) => {
+    const worker = new Worker('bench', async () => {}, { connection, concurrency: 100 })
+    worker.on('completed', () => { if (++done === Number(count)) resolve() })
+  })
+  const cpu = process.cpuUsage(used)
+  console.log(JSON.stringify({ seconds: Number(process.hrtime.bigint() - began) / 1e9, cpuSeconds: (cpu.user + cpu.system) / 1e6 }))
+  process.exit(0)
+}
+main()
