@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 SIZE_MB = 1_024
@@ -35,7 +36,15 @@ class Disk:
         self.free()
 
     def unmount(self) -> None:
-        _run("umount", str(self._at))
+        """The kernel may take a moment to let go of what the dead had open."""
+        for left in reversed(range(100)):
+            try:
+                return _run("umount", str(self._at))
+            except RuntimeError:
+                if not left:
+                    raise
+                time.sleep(0.1)
+        return None
 
     def cut_power(self) -> None:
         """Those who use it must not be running any more when it is mounted again."""
