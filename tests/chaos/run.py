@@ -4,7 +4,7 @@ import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from statistics import quantiles
@@ -126,7 +126,9 @@ def _platform(report: Report, *, keeps_logs: bool = True) -> Iterator[tuple[Plat
     finally:
         if keeps_logs and not is_good:
             kept = platform.folder.with_name(platform.folder.name + "-logs")
-            shutil.copytree(platform.data / "log", kept, dirs_exist_ok=True)
+            # A disk without power gives nothing.
+            with suppress(shutil.Error):
+                shutil.copytree(platform.data / "log", kept, dirs_exist_ok=True)
             report.broken.append(f"the logs are in {kept}")
         _clear_away(platform, disk)
 
