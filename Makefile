@@ -30,9 +30,10 @@ demo: install ## three simulated numbers, 200 messages, a progress bar
 up: install ## the whole platform, e.g. make up ARGS="--sessions 3 --policy demo"
 	@$(BIN)/paceline up $(ARGS)
 
-images: ## the container images of the services and of a worker (needs Docker)
+images: ## the container images of the services and of the workers (needs Docker)
 	docker build --file deploy/Dockerfile --target paceline --tag paceline:0.1.0 .
 	docker build --file deploy/Dockerfile --target worker --tag whatsapp-worker-image:1.0.0 .
+	docker build --file deploy/Dockerfile --target worker-baileys --tag whatsapp-worker-baileys:1.0.0 .
 
 test: install check ## all checks and all tests
 	@tools/ensure-redis

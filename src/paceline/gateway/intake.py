@@ -15,6 +15,7 @@ from paceline.domain.text import variables
 from paceline.gateway import checks, receipts, stretches
 from paceline.gateway.choosing import Choosing
 from paceline.gateway.picture import Watcher
+from paceline.gateway.pressure import Pressure
 from paceline.gateway.schemas import (
     BatchAccepted,
     BatchRequest,
@@ -68,6 +69,7 @@ class Intake:
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
         self.watcher = Watcher(store, rules, strategy, route_ahead)
+        self.pressure = Pressure(store)
         self._numbers = Choosing(store)
 
     async def owner_of(self, session_id: str) -> str:
