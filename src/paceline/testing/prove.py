@@ -1,5 +1,6 @@
 """Runs the World over many seeds, in several processes, with or without a planted bug. `report` says what it found."""
 
+import traceback
 import zlib
 from collections.abc import Iterable, Iterator
 
@@ -95,7 +96,17 @@ def _breaks(promise: str, run: Run) -> bool:
 
 
 def _run_share(seeds: Iterable[int]) -> list[Run]:
-    return [run_seed(seed, own_redis()) for seed in seeds]
+    return [_run_or_tell(seed) for seed in seeds]
+
+
+def _run_or_tell(seed: int) -> Run:
+    """A run that breaks off is a finding like any other: the others go on, and it can be replayed."""
+    try:
+        return run_seed(seed, own_redis())
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"the run broke off: {error!r} in {where.name}, {where.filename}:{where.lineno}"
+        return Run(seed, [what], 0, 0, 0, 0, 0)
 
 
 def _caught(bug: Bug) -> Catch | None:

@@ -113,7 +113,9 @@ class Sim:
             self._fail(killed.process)
         except StopIteration:
             thread.alive = False
-            thread.process.threads.remove(thread)
+            # Its process may have died in this very step.
+            if thread in thread.process.threads:
+                thread.process.threads.remove(thread)
         finally:
             self._current = None
 
