@@ -38,6 +38,7 @@ test: install check ## all checks and all tests
 	@tools/ensure-redis
 	@tools/ensure-docker
 	@tools/ensure-node
+	@tools/ensure-prometheus
 	tools/run-tests $(ARGS)
 
 fuzz: install ## thousands of requests nobody would think of, against all three services

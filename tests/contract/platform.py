@@ -16,12 +16,14 @@ from paceline.alerts.loop import Alerts
 from paceline.dispatcher.app import create_app as dispatcher_app
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
+from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.edge import Keys, Limits, digest
 from paceline.gateway.app import create_app as gateway_app
 from paceline.gateway.intake import Intake
+from paceline.gateway.measures import GatewayMeasures
 from paceline.gateway.media import MediaDesk
 from paceline.gateway.outlets import Outlets
 from paceline.kits.media_store import MediaFiles
@@ -33,6 +35,7 @@ from paceline.orchestrator.app import Terms, WorkerGate
 from paceline.orchestrator.app import create_app as orchestrator_app
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
 from paceline.orchestrator.settling import Settling
@@ -46,6 +49,8 @@ from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
+from paceline.telemetry.fleet import FleetReadings
+from paceline.telemetry.service import new_metrics, watch_requests
 
 from . import documented
 
@@ -109,22 +114,30 @@ class Platform:
         self.rules = Rules(parse(read_policy(policy)))
         self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
         self.keys = Keys(self.store, self.clock, limits)
+        self.metrics = {name: new_metrics() for name in ("gateway", "dispatcher", "orchestrator")}
         self._folder = tempfile.TemporaryDirectory(prefix="paceline-media-")
         self.files = MediaFiles(Path(self._folder.name))
         self.media = MediaDesk(self.store, self.files, in_thread=asyncio.to_thread)
-        self.intake = Intake(self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0))
+        told = GatewayMeasures(self.metrics["gateway"], self.store, self.clock, log_messages=False)
+        self.intake = Intake(
+            self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0), measures=told
+        )
         # Receivers in tests are on this machine.
         self.webhook_http = SafeHttp(allow_private=True)
         self.outlets = Outlets.of(
-            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http
+            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http, measures=told
         )
+        dispatching = DispatcherMeasures(self.metrics["dispatcher"], self.store, log_messages=False)
         self.engine = Engine(
-            [Router(self.store, self.rules, route_ahead=200)],
-            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
+            [Router(self.store, self.rules, route_ahead=200, measures=dispatching)],
+            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000, measures=dispatching),
             Scheduler(self.store),
             SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),
         )
-        self.settling = Settling(self.store, RetrySettings())
+        tell_engine(self.engine, self.metrics["dispatcher"])
+        self.measures = OrchestratorMeasures(self.metrics["orchestrator"], self.store, log_messages=False)
+        self.metrics["orchestrator"].read(FleetReadings(self.store, self.rules, self.clock).read)
+        self.settling = Settling(self.store, RetrySettings(), measures=self.measures)
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
@@ -134,15 +147,31 @@ class Platform:
         self._clients = OnDemand({name: partial(self._client, name) for name in self.services})
 
     def _gateway(self) -> Service:
-        return gateway_app(self.store, self.intake, self.media, self.keys, self.clock, outlets=self.outlets)
+        return gateway_app(
+            self.store,
+            self.intake,
+            self.media,
+            self.keys,
+            self.clock,
+            outlets=self.outlets,
+            metrics=self.metrics["gateway"],
+        )
 
     def _dispatcher(self) -> Service:
-        return dispatcher_app(self.engine, self.store, self.keys, rules=self.rules, clock=self.clock, rng=new_rng(4))
+        return dispatcher_app(
+            self.engine,
+            self.store,
+            self.keys,
+            rules=self.rules,
+            clock=self.clock,
+            rng=new_rng(4),
+            metrics=self.metrics["dispatcher"],
+        )
 
     def _orchestrator(self) -> Service:
         return orchestrator_app(
             store=self.store,
-            desk=Desk(self.store, self.rules, lease_ms=120_000),
+            desk=Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures),
             settling=self.settling,
             inbound=Inbound(self.store, self.settling),
             registry=Registry(self.store, new_rng(3)),
@@ -154,9 +183,11 @@ class Platform:
             media=self.files,
             audit=AuditPages(self.audit_path, asyncio.to_thread),
             alerts=self.alerts,
+            metrics=self.metrics["orchestrator"],
         )
 
     def _client(self, name: str) -> httpx.AsyncClient:
+        watch_requests(self.services[name], self.metrics[name])
         return client_of(name, self.services[name])
 
     @property
