@@ -14,10 +14,12 @@ from paceline.dispatcher.schemas import Health
 from paceline.dispatcher.watching import Watching
 from paceline.edge import Keys, service
 from paceline.kits.clock import Clock
+from paceline.kits.metrics import Metrics
 from paceline.kits.web import Handler, Service
 from paceline.policy.facts import Rules
 from paceline.store import keys as keyspace
 from paceline.store.store import Store
+from paceline.telemetry.service import metrics_route, new_metrics
 
 _QUEUES = (
     ("gateway", "LLEN", keyspace.gateway_jobs()),
@@ -30,7 +32,16 @@ _QUEUES = (
 _DUE = (("due", "ZCARD", keyspace.due()),)
 
 
-def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock: Clock, rng: Random) -> Service:
+def create_app(
+    engine: Engine,
+    store: Store,
+    keys: Keys,
+    *,
+    rules: Rules,
+    clock: Clock,
+    rng: Random,
+    metrics: Metrics | None = None,
+) -> Service:
     watching = Watching(store, rules, rng)
     return service(
         name="dispatcher",
@@ -38,6 +49,7 @@ def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock:
         reference=REFERENCE,
         routes=[
             _health(engine, store),
+            metrics_route(metrics or new_metrics(), keys),
             _queue_status(store, keys),
             *fleet_routes(store, engine.guard, keys, clock),
             *number_routes(watching, Operator(store, rules, watching), keys, clock),

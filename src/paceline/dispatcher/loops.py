@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from paceline.compose import Parts
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
+from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.outbox_http import HttpOutbox
 from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
@@ -32,16 +33,32 @@ class Engine:
     @classmethod
     def of(cls, parts: Parts) -> "Engine":
         settings, store = parts.settings, parts.store
-        return cls(
+        measures = DispatcherMeasures(parts.metrics, store, log_messages=settings.log_messages)
+        engine = cls(
             [
-                Router(store, parts.rules, route_ahead=settings.route_ahead, strategy=settings.routing_strategy)
+                Router(
+                    store,
+                    parts.rules,
+                    route_ahead=settings.route_ahead,
+                    strategy=settings.routing_strategy,
+                    measures=measures,
+                )
                 for _ in range(settings.max_concurrent_jobs)
             ],
-            Pacer(store, parts.rules, parts.rng, handoff_ttl_ms=settings.handoff_ttl_ms, api=_by_http(settings)),
+            Pacer(
+                store,
+                parts.rules,
+                parts.rng,
+                handoff_ttl_ms=settings.handoff_ttl_ms,
+                api=_by_http(settings),
+                measures=measures,
+            ),
             Scheduler(store),
             SmartGuard(store, parts.rules, enabled=settings.smart_guard_enabled, tick_ms=settings.smart_guard_tick_ms),
             Handing(store, _outbox(settings), parts.brain) if _by_http(settings) else None,
         )
+        tell_engine(engine, parts.metrics)
+        return engine
 
 
 def _by_http(settings: Settings) -> bool:
