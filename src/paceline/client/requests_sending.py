@@ -1,6 +1,5 @@
 """Calls that send, and calls about what was sent: jobs, single messages, batches, files."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
@@ -24,7 +23,7 @@ from paceline.client.answers_jobs import (
 )
 from paceline.client.answers_lists import MediaStored
 from paceline.client.answers_plan import JobPlan
-from paceline.client.calls import CSV, Call, Csv, Moment, Repeat, body, encoded_csv, moment, path, query
+from paceline.client.calls import CSV, Call, Csv, Moment, Repeat, body, encoded_csv, form, moment, path, query
 from paceline.client.errors import Misused
 
 T = TypeVar("T")
@@ -217,20 +216,7 @@ def upload(file: bytes, *, name: str | None = None, type: str | None = None) -> 
         raise Misused("give the bytes of the file: Path(…).read_bytes()")
     if name is None:
         return Call("POST", "/v1/media", MediaStored, content=file, content_type=type or "application/octet-stream")
-    # From the bytes themselves, which therefore cannot hold it.
-    boundary = f"paceline-{hashlib.sha256(file).hexdigest()[:40]}"
-    head = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{_quoted(name)}"\r\n'
-        f"Content-Type: {type or 'application/octet-stream'}\r\n\r\n"
-    )
-    content = head.encode() + file + f"\r\n--{boundary}--\r\n".encode()
-    form = f"multipart/form-data; boundary={boundary}"
-    return Call("POST", "/v1/media", MediaStored, content=content, content_type=form)
-
-
-def _quoted(name: str) -> str:
-    """As browsers write a file's name into a form."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    return Call("POST", "/v1/media", MediaStored, **form(file, name=name, type=type))
 
 
 def _joined(state: str | Sequence[str]) -> str:
