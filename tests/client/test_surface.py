@@ -45,6 +45,7 @@ EXAMPLES: dict[str, tuple[Any, ...]] = {
     "jobs.create": (["1"],),
     "jobs.plan": (["1"],),
     "jobs.get": ("j",),
+    "jobs.timeline": ("j",),
     "jobs.list": (),
     "jobs.each": (),
     "jobs.messages": ("j",),
