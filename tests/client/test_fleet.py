@@ -20,7 +20,7 @@ from paceline.orchestrator.reference import REFERENCE as OF_ORCHESTRATOR
 
 from .conftest import Client, Naps, serving
 
-IDS = {"session_id": "s", "proxy_id": "p1", "profile_id": "f1"}
+IDS = {"session_id": "s", "proxy_id": "p1", "profile_id": "f1", "ref": "r"}
 ARGUMENTS = {**IDS, "phone": "1", "file": b"x", "rpm": 5, "enabled": True}
 REFERENCES = {Service.DISPATCHER: OF_DISPATCHER, Service.ORCHESTRATOR: OF_ORCHESTRATOR}
 

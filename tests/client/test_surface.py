@@ -92,6 +92,7 @@ EXAMPLES: dict[str, tuple[Any, ...]] = {
 OF_OPERATORS: dict[str, tuple[Any, ...]] = {
     **EXAMPLES,
     "fleet.state": (),
+    "fleet.policy": (),
     "fleet.start": (),
     "fleet.stop": (),
     "fleet.pause": (),
@@ -144,6 +145,7 @@ OF_OPERATORS: dict[str, tuple[Any, ...]] = {
     "profiles.each": (),
     "profiles.drop": ("f1",),
     "inventory.status": (),
+    "inventory.alert_channels": (),
     "inventory.audit": (),
     "inventory.each_audit": (),
     "inventory.test_alerts": (),
