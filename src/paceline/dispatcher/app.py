@@ -10,6 +10,7 @@ from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.reference import REFERENCE
 from paceline.dispatcher.routes_fleet import fleet_routes
 from paceline.dispatcher.routes_numbers import number_routes
+from paceline.dispatcher.routes_policy import policy_route
 from paceline.dispatcher.schemas import Health
 from paceline.dispatcher.watching import Watching
 from paceline.edge import Keys, service
@@ -39,6 +40,7 @@ def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock:
         routes=[
             _health(engine, store),
             _queue_status(store, keys),
+            policy_route(rules, keys),
             *fleet_routes(store, engine.guard, keys, clock),
             *number_routes(watching, Operator(store, rules, watching), keys, clock),
         ],

@@ -88,6 +88,21 @@ _EXPLAINED = {
 }
 _QUEUES = {"gateway": 2, "priority": 0, "retry": 0, "sessionRetry": 1, "scheduled": 4, "deadLetter": 2, "parked": 3}
 _GUARD = {"enabled": True, "tickMs": 10_000, "lastTick": _AT - 4_000, "lastActionAt": None}
+_POLICY: dict[str, Any] = {
+    "name": "default",
+    "levels": [
+        {"name": "cold", "maxAgeDays": 3, "rpm": 3, "minDelayMs": 20_000, "maxDelayMs": 40_000, "effectiveRpm": 1.91,
+         "dailyCap": 20, "hours": [9, 21]},
+        {"name": "hot", "maxAgeDays": None, "rpm": 20, "minDelayMs": 2_000, "maxDelayMs": 4_000, "effectiveRpm": 6.82,
+         "dailyCap": 500, "hours": [7, 23]},
+    ],
+    "recipientHours": [7, 23],
+    "jitter": 0.2,
+    "typingMs": [1_000, 3_000],
+    "burstLimit": 5,
+    "burstCooldownMs": 30_000,
+    "globalRpm": None,
+}  # fmt: skip
 _INCIDENT = {
     "at": _AT,
     "kind": "RPM_OVERRIDE",
@@ -117,6 +132,7 @@ REFERENCE: Reference = {
     ),
     "GET /queue/status": Entry(answer={**_QUEUES, "total": 12}),
     "GET /fleet": Entry(answer={"running": True, "paused": False, "pausedReason": None, "pausedAt": None}),
+    "GET /policy": Entry(answer=_POLICY),
     "POST /start": Entry(answer={"running": True}),
     "POST /stop": Entry(answer={"running": False}),
     "POST /fleet/pause": Entry(answer={"paused": True, "reason": "OPERATOR", "since": _AT}),

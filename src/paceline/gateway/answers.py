@@ -4,20 +4,24 @@ import re
 
 import msgspec
 
+from paceline.domain.jobs import Job
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, JobState
 from paceline.gateway.list_views import JobItem, MessageItem
 from paceline.gateway.picture import Picture
 from paceline.gateway.views import (
     Fault,
     JobStatus,
+    JobTimeline,
     MessageStatus,
     QueuedMessage,
     QueueView,
     SessionStats,
+    TimelinePoint,
     Times,
     Waiting,
 )
 from paceline.gateway.waiting import Teller
+from paceline.store.courses import Course
 from paceline.store.jobs import JobView, MessageView
 from paceline.store.lists import ListedJob
 from paceline.store.queues import DayStats, QueueItem, QueueMark, QueuePage
@@ -56,6 +60,17 @@ def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) 
         metadata=job.metadata,
         confirmation=job.confirmation,
         replay_of=job.replay_of,
+    )
+
+
+def job_timeline(job: Job, course: Course) -> JobTimeline:
+    known = len(course.times)
+    return JobTimeline(
+        job_id=job.job_id,
+        planned=[TimelinePoint(at=at, sent=sent) for at, sent in job.planned],
+        actual=[
+            TimelinePoint(at=at, sent=course.sent * count // known) for count, at in enumerate(course.times, start=1)
+        ],
     )
 
 

@@ -85,6 +85,14 @@ WORK: Reference = {
             "replayOf": None,
         },
     ),
+    "GET /v1/jobs/{job_id}/timeline": Entry(
+        errors="UNKNOWN_JOB",
+        answer={
+            "jobId": JOB,
+            "planned": [{"at": AT, "sent": 0}, {"at": AT + 15_750, "sent": 2}],
+            "actual": [{"at": AT + 6_310, "sent": 1}],
+        },
+    ),
     "POST /v1/jobs/{job_id}/cancel": Entry(
         errors="UNKNOWN_JOB JOB_CLOSED", answer={"jobId": JOB, "state": "CANCELED", "canceled": 1, "open": 0}
     ),

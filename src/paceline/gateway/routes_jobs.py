@@ -9,7 +9,7 @@ from paceline.edge import Keys
 from paceline.gateway import answers
 from paceline.gateway.intake import Intake
 from paceline.gateway.routes_common import KEY
-from paceline.gateway.views import JobCanceled, JobPaused, JobResumed, JobStatus, MessageStatus
+from paceline.gateway.views import JobCanceled, JobPaused, JobResumed, JobStatus, JobTimeline, MessageStatus
 from paceline.gateway.waiting import Teller
 from paceline.kits.clock import Clock
 from paceline.kits.web import Handler
@@ -35,6 +35,21 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         timezone = await store.sessions.phone_timezone(phone) if phone else None
         teller = Teller(await store.queues.fleet(), phone, timezone, now_ms=now_ms)
         return answers.job_status(view, await intake.watcher.look(now_ms), teller, now_ms=now_ms)
+
+    @get(
+        "/v1/jobs/{job_id:str}/timeline",
+        summary="Planned against actual",
+        tags=["Jobs"],
+        guards=[keys.requires("read")],
+        security=KEY,
+    )
+    async def job_timeline(job_id: FromPath[str]) -> JobTimeline:
+        """How many messages should have gone out by when, and how many had. The plan is that of the moment it was
+        accepted; `estimatedCompletion` of the job is the present one."""
+        job = await store.jobs.get(_checked(job_id))
+        if job is None:
+            raise _no_job()
+        return answers.job_timeline(job, await store.courses.of_job(job_id))
 
     @post(
         "/v1/jobs/{job_id:str}/cancel",
@@ -103,7 +118,7 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         teller = Teller(await store.queues.fleet(), phone, timezone, now_ms=clock.now_ms())
         return answers.message_status(view, teller)
 
-    return [job_status, cancel_job, pause_job, resume_job, message_status]
+    return [job_status, job_timeline, cancel_job, pause_job, resume_job, message_status]
 
 
 def _checked(job_id: str) -> str:

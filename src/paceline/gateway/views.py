@@ -48,6 +48,20 @@ class JobStatus(Out, frozen=True, kw_only=True):
     """The dead letter, or the job whose dead letters, it sends again."""
 
 
+class TimelinePoint(Out, frozen=True, kw_only=True):
+    at: int
+    sent: int
+    """How many had gone out by then, or should have."""
+
+
+class JobTimeline(Out, frozen=True, kw_only=True):
+    job_id: str
+    planned: list[TimelinePoint]
+    """As forecast when it was accepted, with straight lines between; empty if no end was in sight."""
+    actual: list[TimelinePoint]
+    """At most 400 points. Of a job with more messages some tell of all; empty once its messages are not kept."""
+
+
 class JobCanceled(Out, frozen=True, kw_only=True):
     job_id: str
     state: str

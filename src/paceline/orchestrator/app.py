@@ -37,7 +37,7 @@ from paceline.orchestrator.protocol import (
 )
 from paceline.orchestrator.reference import REFERENCE
 from paceline.orchestrator.registry import Registry
-from paceline.orchestrator.routes_alerts import alerts_route
+from paceline.orchestrator.routes_alerts import alert_routes
 from paceline.orchestrator.routes_audit import AuditPages, audit_route
 from paceline.orchestrator.routes_inventory import inventory_routes
 from paceline.orchestrator.routes_media import media_route
@@ -94,7 +94,7 @@ def create_app(
             _enqueue(Enqueue(store), keys, clock),
             *inventory_routes(inventory or Inventory(store, InventoryRules()), keys, clock),
             *([audit_route(audit, keys)] if audit else []),
-            *([alerts_route(alerts, keys)] if alerts else []),
+            *(alert_routes(alerts, keys) if alerts else []),
             _webhook(inbound, gate, clock),
             _health(store),
         ],

@@ -5,6 +5,7 @@ from paceline.store.alerts import AlertBook
 from paceline.store.audit import AuditTrail
 from paceline.store.caller import Caller
 from paceline.store.client import Link
+from paceline.store.courses import Courses
 from paceline.store.events import Events
 from paceline.store.fleet import FleetStore
 from paceline.store.guards import Guards
@@ -32,6 +33,7 @@ class Store:
         config = config or ScriptConfig()
         caller = Caller(link, config, mutate=mutate)
         self.jobs = Jobs(caller)
+        self.courses = Courses(caller)
         self.pacers = Pacers(caller)
         self.outbox = Outbox(caller)
         self.handing = Handing(caller)
