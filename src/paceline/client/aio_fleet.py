@@ -13,6 +13,7 @@ from paceline.client.calls import Urls
 
 class Fleet(Group):
     state = Does(fleet.fleet)
+    policy = Does(fleet.policy)
     start = Does(fleet.start)
     stop = Does(fleet.stop)
     pause = Does(fleet.pause)
@@ -82,6 +83,7 @@ class Inventory(Group):
     status = Does(inventory.status)
     audit = Does(inventory.audit)
     each_audit = Each(inventory.audit)
+    alert_channels = Does(inventory.alert_channels)
     test_alerts = Does(inventory.test_alerts)
     health = Does(inventory.health)
 

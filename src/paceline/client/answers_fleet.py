@@ -45,6 +45,28 @@ class FleetPaused(Answer, frozen=True, kw_only=True):
     since: int | None
 
 
+class TrustLevel(Answer, frozen=True, kw_only=True):
+    name: str
+    max_age_days: float | None
+    rpm: int
+    min_delay_ms: int
+    max_delay_ms: int
+    effective_rpm: float
+    daily_cap: int | None
+    hours: tuple[int, int] | None
+
+
+class Policy(Answer, frozen=True, kw_only=True):
+    name: str
+    levels: list[TrustLevel]
+    recipient_hours: tuple[int, int] | None
+    jitter: float
+    typing_ms: tuple[int, int]
+    burst_limit: int
+    burst_cooldown_ms: int
+    global_rpm: int | None
+
+
 class SmartGuard(Answer, frozen=True, kw_only=True):
     enabled: bool
     tick_ms: int

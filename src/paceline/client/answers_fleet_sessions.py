@@ -191,6 +191,10 @@ class AlertChannel(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class AlertChannels(Answer, frozen=True, kw_only=True):
+    channels: list[str]
+
+
 class AlertsTested(Answer, frozen=True, kw_only=True):
     ok: bool
     channels: list[AlertChannel]

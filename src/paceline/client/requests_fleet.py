@@ -10,6 +10,7 @@ from paceline.client.answers_fleet import (
     FleetState,
     Line,
     Pacer,
+    Policy,
     QueueCanceled,
     QueueLengths,
     Requeued,
@@ -38,6 +39,11 @@ def queue_lengths() -> Call[QueueLengths]:
 def fleet() -> Call[FleetState]:
     """Do the dispatchers work, and is sending allowed? If not: by whom, since when."""
     return Call("GET", "/fleet", FleetState, service=_D)
+
+
+def policy() -> Call[Policy]:
+    """The trust table in force, and what holds for all numbers."""
+    return Call("GET", "/policy", Policy, service=_D)
 
 
 def start() -> Call[Running]:

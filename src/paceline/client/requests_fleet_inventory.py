@@ -4,6 +4,7 @@ from types import NoneType
 from typing import Literal
 
 from paceline.client.answers_fleet_sessions import (
+    AlertChannels,
     AlertsTested,
     AuditRow,
     InventoryStatus,
@@ -79,6 +80,11 @@ def audit(
     """A page of who did what and what went out, newest first."""
     given = query(kind=kind, session=session, cursor=cursor, limit=limit)
     return Call("GET", "/api/audit", Page[AuditRow], query=given, service=_O)
+
+
+def alert_channels() -> Call[AlertChannels]:
+    """Where alerts go, by name; none: nobody is alerted."""
+    return Call("GET", "/api/alerts", AlertChannels, service=_O)
 
 
 def test_alerts() -> Call[AlertsTested]:

@@ -15,6 +15,7 @@ from paceline.client.answers_jobs import (
     JobPaused,
     JobResumed,
     JobStatus,
+    JobTimeline,
     MessageItem,
     MessageStatus,
     OwnText,
@@ -103,6 +104,11 @@ def _in_query(fields: dict[str, Any]) -> dict[str, str]:
 def get_job(job_id: str) -> Call[JobStatus]:
     """State, progress, forecast, and why it waits."""
     return Call("GET", path("/v1/jobs/{}", job_id), JobStatus)
+
+
+def job_timeline(job_id: str) -> Call[JobTimeline]:
+    """How many should have gone out by when, and how many had."""
+    return Call("GET", path("/v1/jobs/{}/timeline", job_id), JobTimeline)
 
 
 def list_jobs(

@@ -21,6 +21,7 @@ class Jobs(Group):
     create = Does(sending.create_job)
     plan = Does(sending.plan_job)
     get = Does(sending.get_job)
+    timeline = Does(sending.job_timeline)
     list = Does(sending.list_jobs)
     each = Each(sending.list_jobs)
     messages = Does(sending.job_messages)
