@@ -1,0 +1,6 @@
+"""The pages, in the order of the menu. A module a page, each with its `PAGE`; this list is all that names them."""
+
+from paceline.dashboard.pages import fleet
+from paceline.dashboard.parts.page import Page
+
+PAGES: tuple[Page, ...] = (fleet.PAGE,)
