@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[Any, ...]] = {
     "jobs.watch": ("j",),
     "jobs.wait": ("j",),
     "messages.get": ("j:0",),
+    "messages.cancel": ("j:0",),
     "messages.find": ("1",),
     "messages.each": ("1",),
     "messages.wait": ("j:0",),

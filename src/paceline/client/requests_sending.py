@@ -22,7 +22,7 @@ from paceline.client.answers_jobs import (
     Page,
     SendAccepted,
 )
-from paceline.client.answers_lists import MediaStored
+from paceline.client.answers_lists import MediaStored, MessageCanceled
 from paceline.client.answers_plan import JobPlan
 from paceline.client.calls import CSV, Call, Csv, Moment, Repeat, body, encoded_csv, form, moment, path, query
 from paceline.client.errors import Misused
@@ -208,6 +208,11 @@ def send_batch(
 def get_message(message_id: str) -> Call[MessageStatus]:
     """State, times, attempts, history, and why it waits."""
     return Call("GET", path("/api/v1/messages/{}/status", message_id), MessageStatus)
+
+
+def cancel_message(message_id: str) -> Call[MessageCanceled]:
+    """One that no worker has claimed, wherever it waits."""
+    return Call("DELETE", path("/v1/messages/{}", message_id), MessageCanceled)
 
 
 def find_messages(to: str, *, cursor: str = "", limit: int = 100) -> Call[Page[MessageItem]]:

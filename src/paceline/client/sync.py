@@ -41,6 +41,7 @@ class Jobs(Group):
 
 class Messages(Group):
     get = Does(sending.get_message)
+    cancel = Does(sending.cancel_message)
     find = Does(sending.find_messages)
     each = Each(sending.find_messages)
 

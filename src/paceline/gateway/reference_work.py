@@ -142,6 +142,10 @@ WORK: Reference = {
         errors="UNKNOWN_SESSION UNKNOWN_MESSAGE MESSAGE_CLAIMED MESSAGE_ENDED",
         answer={"messageId": MESSAGE, "state": "canceled"},
     ),
+    "DELETE /v1/messages/{message_id}": Entry(
+        errors="UNKNOWN_MESSAGE MESSAGE_CLAIMED MESSAGE_ENDED",
+        answer={"messageId": MESSAGE, "state": "canceled"},
+    ),
     "GET /api/v1/stats/{session_id}": Entry(
         errors="UNKNOWN_SESSION INVALID_TIME",
         answer={

@@ -80,7 +80,8 @@ class Queues:
             "resume_job", Resumed, job=job_id, now=now_ms, tasks=RESUME_TASKS, entries=RESUME_ENTRIES
         )
 
-    async def cancel_task(self, task_id: str, phone: str, *, now_ms: int) -> TaskCanceled:
+    async def cancel_task(self, task_id: str, phone: str | None, *, now_ms: int) -> TaskCanceled:
+        """`phone` is whose queue is meant; None for a task that has none yet."""
         return await self._caller.call("cancel_task", TaskCanceled, task=task_id, phone=phone, now=now_ms)
 
     async def page(self, phone: str, after: QueueMark | None, limit: int) -> QueuePage:
