@@ -35,6 +35,7 @@ from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
+from paceline.orchestrator.runners.base import RunnerAway
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
 from paceline.policy.alerts import AlertRules
@@ -128,6 +129,8 @@ class Platform:
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
+        self.printed: list[str] | None = []
+        """What workers printed; None is an engine that does not answer."""
         self.services = OnDemand(
             {"gateway": self._gateway, "dispatcher": self._dispatcher, "orchestrator": self._orchestrator}
         )
@@ -154,7 +157,13 @@ class Platform:
             media=self.files,
             audit=AuditPages(self.audit_path, asyncio.to_thread),
             alerts=self.alerts,
+            logs=self._logs,
         )
+
+    async def _logs(self, session: str, lines: int) -> list[str]:
+        if self.printed is None:
+            raise RunnerAway("the engine is away")
+        return self.printed[-lines:]
 
     def _client(self, name: str) -> httpx.AsyncClient:
         return client_of(name, self.services[name])

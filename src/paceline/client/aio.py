@@ -22,6 +22,7 @@ class Jobs(Group):
     plan = Does(sending.plan_job)
     get = Does(sending.get_job)
     timeline = Does(sending.job_timeline)
+    backlog = Does(sending.backlog)
     list = Does(sending.list_jobs)
     each = Each(sending.list_jobs)
     messages = Does(sending.job_messages)
@@ -85,6 +86,7 @@ class Keys(Group):
     create = Does(lists.create_key)
     list = Does(lists.list_keys)
     each = Each(lists.list_keys)
+    own = Does(lists.own_key)
     revoke = Does(lists.revoke_key)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from paceline.client.answers_jobs import Answer, Waiting
+from paceline.client.answers_jobs import Answer, Page, Waiting
 
 
 class DispatcherHealth(Answer, frozen=True, kw_only=True):
@@ -130,6 +130,66 @@ class SessionMetrics(Answer, frozen=True, kw_only=True):
     restriction: Standing
     next_slot_at: int | None
     waiting: Waiting | None
+
+
+class RosterRow(Answer, frozen=True, kw_only=True):
+    """A session as a list of all of them shows it."""
+
+    session_id: str
+    phone: str
+    display_name: str | None
+    driver: str
+    status: str
+    connection: str
+    tags: list[str]
+    proxy: str | None
+    direct: bool
+    restriction: Standing
+    trust_level: str
+    rpm: int
+    rpm_default: int
+    rpm_override: int | None
+    rpm_source: str | None
+    effective_rpm: float
+    next_slot_at: int | None
+    queue_len: int
+    parked: int
+    sent_today: int
+    daily_cap: int | None
+    sent_last60s: int = msgspec.field(name="sentLast60s")
+    failed_last60s: int = msgspec.field(name="failedLast60s")
+    unsettled: str | None
+    waiting: Waiting | None
+
+
+class RosterPage(Page[RosterRow], frozen=True, kw_only=True):
+    total: int
+    """How many there are on all pages."""
+
+
+class Totals(Answer, frozen=True, kw_only=True):
+    sent: int
+    delivered: int
+    read: int
+    failed: int
+
+
+class Minute(Answer, frozen=True, kw_only=True):
+    at: int
+    sent: int
+    failed: int
+
+
+class Overview(Answer, frozen=True, kw_only=True):
+    """The fleet at a glance."""
+
+    sessions: int
+    connected: int
+    sending: int
+    statuses: dict[str, int]
+    totals: Totals
+    since: int
+    minutes: list[Minute]
 
 
 class RpmSet(Answer, frozen=True, kw_only=True):

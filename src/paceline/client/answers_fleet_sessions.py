@@ -89,6 +89,12 @@ class SessionEvent(Answer, frozen=True, kw_only=True):
     data: dict[str, Any]
 
 
+class SessionLogs(Answer, frozen=True, kw_only=True):
+    session_id: str
+    lines: list[str]
+    """The oldest first."""
+
+
 class AuditRow(Answer, frozen=True, kw_only=True):
     """One fact. Which fields it has depends on its kind: BINDING, OPERATOR or SENT."""
 

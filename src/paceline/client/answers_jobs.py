@@ -153,6 +153,13 @@ class TimelinePoint(Answer, frozen=True, kw_only=True):
     sent: int
 
 
+class Backlog(Answer, frozen=True, kw_only=True):
+    waiting: int
+    sending: int
+    scheduled_until: int | None
+    estimated_completion: int | None
+
+
 class JobTimeline(Answer, frozen=True, kw_only=True):
     job_id: str
     planned: list[TimelinePoint]

@@ -9,18 +9,20 @@ from paceline.client.answers_fleet import (
     FleetPaused,
     FleetState,
     Line,
+    Overview,
     Pacer,
     Policy,
     QueueCanceled,
     QueueLengths,
     Requeued,
+    RosterPage,
     RpmSet,
     Running,
     SessionMetrics,
     SmartGuard,
 )
 from paceline.client.answers_jobs import Page
-from paceline.client.calls import Call, Service, body, body_with_null, path, query
+from paceline.client.calls import Call, Moment, Service, body, body_with_null, moment, path, query
 
 _D = Service.DISPATCHER
 Maybe = int | UnsetType | None
@@ -94,6 +96,26 @@ def pacers(*, cursor: str = "", limit: int = 100) -> Call[Page[Pacer]]:
 def metrics(*, cursor: str = "", limit: int = 100) -> Call[Page[SessionMetrics]]:
     """A page of connected sessions with their last minute, rate and limits. It may hold fewer than `limit`."""
     return Call("GET", "/sessions/metrics", Page[SessionMetrics], query=query(cursor=cursor, limit=limit), service=_D)
+
+
+def overview(*, since: Moment | None = None) -> Call[Overview]:
+    """The fleet at a glance: how many numbers are there, what they did since then, the last hour by the minute."""
+    return Call("GET", "/overview", Overview, query=query(since=moment(since)), service=_D)
+
+
+def roster(
+    *,
+    search: str = "",
+    status: str = "",
+    trust: str = "",
+    sort: str = "session",
+    order: str = "asc",
+    cursor: str = "",
+    limit: int = 50,
+) -> Call[RosterPage]:
+    """A page of all sessions, sorted and searched by the dispatcher."""
+    given = query(search=search, status=status, trust=trust, sort=sort, order=order, cursor=cursor, limit=limit)
+    return Call("GET", "/sessions", RosterPage, query=given, service=_D)
 
 
 def explain(session_id: str) -> Call[Explained]:

@@ -10,6 +10,7 @@ from paceline.client.answers_fleet_sessions import (
     Session,
     SessionActed,
     SessionEvent,
+    SessionLogs,
     SessionRemoving,
 )
 from paceline.client.answers_jobs import Page
@@ -149,3 +150,8 @@ def session_history(session_id: str, *, cursor: str = "", limit: int = 100) -> C
     """A page of what was decided about it and what it sent, newest first; also of one that was removed."""
     given = query(cursor=cursor, limit=limit)
     return Call("GET", path("/api/sessions/{}/history", session_id), Page[AuditRow], query=given, service=_O)
+
+
+def session_logs(session_id: str, *, lines: int = 100) -> Call[SessionLogs]:
+    """The end of what its worker printed; at most 1,000 lines."""
+    return Call("GET", path("/api/sessions/{}/logs", session_id), SessionLogs, query=query(lines=lines), service=_O)

@@ -106,6 +106,11 @@ def get_job(job_id: str) -> Call[JobStatus]:
     return Call("GET", path("/v1/jobs/{}", job_id), JobStatus)
 
 
+def backlog() -> Call[Backlog]:
+    """All that waits, of every job, and when it should have gone out."""
+    return Call("GET", "/v1/backlog", Backlog)
+
+
 def job_timeline(job_id: str) -> Call[JobTimeline]:
     """How many should have gone out by when, and how many had."""
     return Call("GET", path("/v1/jobs/{}/timeline", job_id), JobTimeline)

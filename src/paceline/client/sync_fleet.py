@@ -14,6 +14,8 @@ from paceline.client.sync import AsksGateway
 class Fleet(Group):
     state = Does(fleet.fleet)
     policy = Does(fleet.policy)
+    overview = Does(fleet.overview)
+    roster = Does(fleet.roster)
     start = Does(fleet.start)
     stop = Does(fleet.stop)
     pause = Does(fleet.pause)
@@ -55,6 +57,7 @@ class Sessions(Group):
     each_event = Each(sessions.session_events)
     history = Does(sessions.session_history)
     each_history = Each(sessions.session_history)
+    logs = Does(sessions.session_logs)
     explain = Does(fleet.explain)
     set_rpm = Does(fleet.set_rpm)
     set_pacer = Does(fleet.set_pacer)

@@ -40,6 +40,7 @@ from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_alerts import alert_routes
 from paceline.orchestrator.routes_audit import AuditPages, audit_route
 from paceline.orchestrator.routes_inventory import inventory_routes
+from paceline.orchestrator.routes_logs import ReadLogs, logs_route, no_logs
 from paceline.orchestrator.routes_media import media_route
 from paceline.orchestrator.routes_sessions import session_routes, until_gone
 from paceline.orchestrator.settling import Settling, Word
@@ -81,6 +82,7 @@ def create_app(
     inventory: Inventory | None = None,
     audit: AuditPages | None = None,
     alerts: Alerts | None = None,
+    logs: ReadLogs = no_logs,
 ) -> Service:
     return service(
         name="orchestrator",
@@ -88,6 +90,7 @@ def create_app(
         reference=REFERENCE,
         routes=[
             *session_routes(registry, Linking(store, registry.rng, waiters), audit, keys, clock),
+            logs_route(registry, logs, keys, clock),
             *_desk_routes(desk, waiters, gate, clock, terms),
             *_settling_routes(store.outbox, settling, gate, clock),
             media_route(store.media, media, gate.check),

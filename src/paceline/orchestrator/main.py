@@ -82,6 +82,7 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         inventory=inventory,
         audit=AuditPages(settings.audit_path, asyncio.to_thread),
         alerts=alerts,
+        logs=runner.logs,
     )
 
 
