@@ -1,32 +1,18 @@
-"""`paceline keys`: make, list and revoke API keys, over the gateway's HTTP interface.
+"""`paceline keys`: make, list and revoke API keys. A new key is the only thing `create` writes to stdout, so that it
+can be piped into a secret store."""
 
-Only options and output live here; `paceline.client` does the asking, once: a person can repeat a command. A new key is
-the only thing `create` writes to stdout, so that it can be piped into a secret store; everything said to people goes to
-stderr. Neighbour: `cli`, which adds these commands to its own.
-
-Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no gateway to ask.
-"""
-
-import json
-from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli.asking import GatewayApi, Paging, asking
+from paceline.cli.showing import facts, say, table, when
+
 if TYPE_CHECKING:
-    from paceline.client import Paceline
-    from paceline.client.answers_lists import ApiKey
+    from paceline.client.answers_lists import ApiKey, NewApiKey
 
-T = TypeVar("T")
-
-keys_app = typer.Typer(
-    name="keys",
-    no_args_is_help=True,
-    help="API keys: make, list, revoke.",
-    epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no gateway to ask.",
-)
+keys_app = typer.Typer(name="keys", no_args_is_help=True, help="API keys: make, list, revoke.")
 
 
 class Scope(StrEnum):
@@ -35,29 +21,15 @@ class Scope(StrEnum):
     admin = "admin"
 
 
-Url = Annotated[str, typer.Option("--url", envvar="PACELINE_URL", metavar="URL", help="The gateway.")]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        "--key",
-        envvar="API_KEY",
-        metavar="KEY",
-        show_default=False,
-        help="An admin key. Better in the environment: what is typed here, others on this machine can see. "
-        "Left out: the one in $PACELINE_DATA/api-key.",
-    ),
-]
-_PAGE_SIZE = 200
-_PIPED_WIDTH = 240
-_URL = "http://127.0.0.1:4000"
-
-
 @keys_app.command()
-def create(  # noqa: PLR0917 - each is an option of the command
+@asking
+def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="Who or what will use it.")],
     scope: Annotated[
-        list[Scope], typer.Option(help="What it may do; repeat it for several. admin includes the others.")
+        list[Scope],
+        typer.Option(help="What it may do; repeat it for several. admin includes the others."),
     ],
+    api: GatewayApi,
     expires_days: Annotated[
         int | None, typer.Option(min=1, max=3_650, metavar="N", help="Refused after N days. Left out: never.")
     ] = None,
@@ -65,98 +37,81 @@ def create(  # noqa: PLR0917 - each is an option of the command
         int | None,
         typer.Option(min=0, max=1_000_000, metavar="N", help="N requests a minute; 0 is no limit of its own."),
     ] = None,
-    url: Url = _URL,
-    key: Key = None,
 ) -> None:
     """Make a key and print it, this once.
 
-    The key alone goes to stdout: paceline keys create --name CRM --scope send | store-secret
+    Example: `paceline keys create --name CRM --scope send | store-secret`
     """
-    scopes = [str(one) for one in scope]
-    made = _ask(url, key, lambda p: p.keys.create(name, scopes, expires_in_days=expires_days, rate_per_minute=rate))
-    typer.echo(made.key)
-    until = f"until {_day(made.expires_at)}" if made.expires_at else "until it is revoked"
-    typer.echo(
-        f"key {made.key_id} ({made.name}): {', '.join(made.scopes)}, good {until}. It is not shown again.",
-        err=True,
-    )
+    from paceline.client import requests_lists as lists
+
+    api.show(lists.create_key(name, list(map(str, scope)), expires_in_days=expires_days, rate_per_minute=rate), _made)
+
+
+def _made(key: "NewApiKey") -> None:
+    typer.echo(key.key)
+    until = f"until {when(key.expires_at)}" if key.expires_at else "until it is revoked"
+    say(f"key {key.key_id} ({key.name}): {', '.join(key.scopes)}, good {until}. It is not shown again.")
 
 
 @keys_app.command("list")
-def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON array.")] = False,
-    url: Url = _URL,
-    key: Key = None,
-) -> None:
-    """All keys, also those that have ended; never the key itself, which nobody has."""
-    items = _ask(url, key, lambda p: list(p.keys.each(limit=_PAGE_SIZE)))
-    if as_json:
-        from msgspec import to_builtins
+@asking
+def list_(api: GatewayApi, page: Paging) -> None:
+    """All keys, also those that have ended; never the key itself, which nobody has.
 
-        typer.echo(json.dumps(to_builtins(items), indent=2, ensure_ascii=False))
-        return
-    _table(items)
+    Example: `paceline keys list`
+    """
+    from paceline.client import requests_lists as lists
+
+    page.show(api, lists.list_keys(cursor=page.cursor, limit=page.limit), _rows)
+
+
+def _rows(found: "list[ApiKey]") -> None:
+    rows = (
+        (one.key_id, one.name, one.scopes, one.state, _day(one.expires_at) or "never", _rate(one.rate_per_minute))
+        for one in found
+    )
+    table("ID NAME SCOPES STATE EXPIRES >PER-MINUTE", rows, empty="No keys but the bootstrap key.")
+
+
+@keys_app.command("self")
+@asking
+def self_(api: GatewayApi) -> None:
+    """What the key that is used here may do.
+
+    Example: `paceline keys self`
+    """
+    from paceline.client import requests_lists as lists
+
+    api.show(lists.own_key(), _self)
+
+
+def _self(key: "ApiKey") -> None:
+    until = when(key.expires_at) or "never"
+    facts([("key", key.key_id), ("name", key.name), ("scopes", key.scopes), ("expires", until)])
 
 
 @keys_app.command()
+@asking
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="keyId, as `list` shows it.")],
-    url: Url = _URL,
-    key: Key = None,
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="keyId, as `list` shows it.")], api: GatewayApi
 ) -> None:
-    """Refuse a key from now on, everywhere within a second. Its record stays."""
-    ended = _ask(url, key, lambda p: p.keys.revoke(key_id))
-    typer.echo(f"key {ended.key_id} ({ended.name}) is revoked since {_day(ended.revoked_at)}", err=True)
+    """Refuse a key from now on, everywhere within a second. Its record stays.
+
+    Example: `paceline keys revoke 01KKBK4FE0S7MP2BKPJTKCXK0V`
+    """
+    from paceline.client import requests_lists as lists
+
+    api.show(lists.revoke_key(key_id), _revoked)
 
 
-def _ask(url: str, key: str | None, work: "Callable[[Paceline], T]") -> T:
-    from paceline.client import Misused, Paceline, PacelineError, Retries, Unreachable
-    from paceline.launcher.data import find_key
-    from paceline.launcher.errors import LauncherError
-
-    try:
-        with Paceline(url, find_key(key), retries=Retries(tries=1)) as gateway:
-            return work(gateway)
-    except LauncherError as error:
-        _fail(error, error.exit_code)
-    except Misused as error:
-        _fail(error, 2)
-    except Unreachable as error:
-        _fail(error, 3)
-    except PacelineError as error:
-        _fail(error, 1)
+def _revoked(key: "ApiKey") -> None:
+    say(f"key {key.key_id} ({key.name}) is revoked since {when(key.revoked_at)}")
 
 
-def _fail(error: Exception, exit_code: int) -> NoReturn:
-    typer.echo(f"paceline: {error}", err=True)
-    raise typer.Exit(exit_code) from error
+def _day(at_ms: int | None) -> str | None:
+    found = when(at_ms)
+    return found[:10] if found else None
 
 
-def _table(items: "list[ApiKey]") -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("ID", "NAME", "SCOPES", "STATE", "CREATED", "EXPIRES", "PER MINUTE"):
-        table.add_column(column, no_wrap=column == "ID", overflow="fold")
-    for item in items:
-        rate = item.rate_per_minute
-        cells = (
-            item.key_id,
-            item.name,
-            ",".join(item.scopes),
-            item.state,
-            _day(item.created_at)[:10],
-            _day(item.expires_at)[:10],
-            {None: "default", 0: "no limit"}.get(rate, str(rate)),
-        )
-        # As plain text: a name in brackets is no colour.
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    console = Console()
-    # What is piped has no width to keep to.
-    console.print(table, width=None if console.is_terminal else _PIPED_WIDTH)
-
-
-def _day(at_ms: int | None) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%MZ") if at_ms else "—"
+def _rate(rate: int | None) -> str:
+    return {None: "default", 0: "no limit"}.get(rate, str(rate))

@@ -104,7 +104,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _not_trivial(key: SecretStr) -> SecretStr:
-    if len(key) < MIN_KEY_LENGTH or _is_trivial(key.get_secret_value()):
+    if is_guessable(key.get_secret_value()):
         raise ValueError(
             f"is too easy to guess for a service that listens beyond loopback; "
             f"use at least {MIN_KEY_LENGTH} random characters"
@@ -112,5 +112,6 @@ def _not_trivial(key: SecretStr) -> SecretStr:
     return key
 
 
-def _is_trivial(key: str) -> bool:
-    return key.lower() in TRIVIAL_KEYS or len(set(key)) < 4
+def is_guessable(key: str) -> bool:
+    """Too short, a well-known word, or next to no different characters."""
+    return len(key) < MIN_KEY_LENGTH or key.lower() in TRIVIAL_KEYS or len(set(key)) < 4
