@@ -1,4 +1,4 @@
-"""GET /api/v1/queue/:sessionId, DELETE /api/v1/queue/:sessionId/:messageId, and DELETE /v1/messages/:id of any queue."""
+"""GET and DELETE of a session's queue, and DELETE /v1/messages/:id for a message in any queue."""
 
 from typing import Any
 

@@ -1,6 +1,10 @@
 """The pages, in the order of the menu. A module a page, each with its `PAGE`; this list is all that names them."""
 
-from paceline.dashboard.pages import fleet
+from paceline.dashboard.pages import fleet, job, jobs
 from paceline.dashboard.parts.page import Page
 
-PAGES: tuple[Page, ...] = (fleet.PAGE,)
+PAGES: tuple[Page, ...] = (
+    fleet.PAGE,
+    jobs.PAGE,
+    job.PAGE,
+)

@@ -5,6 +5,8 @@ const MINUTE = 60_000;
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080].map((minutes) => minutes * MINUTE);
 const SECONDS = [1, 2, 5, 10, 15, 30].map((seconds) => seconds * 1000);
 
+const points = { type: Array, default: () => [] };
+
 export function counts(most, wanted = 4) {
   const raw = Math.max(1, most / wanted);
   const size = 10 ** Math.floor(Math.log10(raw));
@@ -60,16 +62,20 @@ export default {
         <span v-if="expected.length"><i class="key key--expected"></i>expected from now</span>
       </figcaption>
     </figure>`,
-  props: { planned: Array, actual: Array, expected: Array, total: Number, start: Number, now: Number, open: Boolean, label: String },
+  props: {
+    planned: points, actual: points, expected: points, total: { type: Number, default: 1 },
+    start: { type: Number, default: 0 }, now: { type: Number, default: 0 }, open: Boolean, label: String,
+  },
   data: () => ({ width: 640, height: HEIGHT, at: null, ...EDGE }),
   computed: {
     last() {
       return this.open ? this.now : this.actual.at(-1)?.[0] ?? this.now;
     },
     steps() {
-      // From nothing at the start, and level since the last one.
-      const end = this.actual.at(-1);
-      return [[this.start, 0], ...this.actual, ...(end && this.open ? [[this.now, end[1]]] : [])];
+      // Level until the next one went out: a night is flat, not a slope.
+      const found = [[this.start, 0]];
+      for (const [at, sent] of this.actual) found.push([at, found.at(-1)[1]], [at, sent]);
+      return this.open ? [...found, [Math.max(this.now, found.at(-1)[0]), found.at(-1)[1]]] : found;
     },
     until() {
       const ends = [this.planned, this.steps, this.expected].map((points) => points.at(-1)?.[0] ?? 0);

@@ -12,7 +12,11 @@ from paceline.dashboard.parts.text import text
 if TYPE_CHECKING:
     from paceline.dashboard.parts.page import Visit
 
-HEAD = '<link rel="stylesheet" href="/static/paceline.css"><script src="/static/theme.js"></script>'
+HEAD = """
+<link rel="stylesheet" href="/static/paceline.css">
+<link rel="stylesheet" href="/static/work.css">
+<script src="/static/theme.js"></script>
+"""
 
 
 @contextmanager

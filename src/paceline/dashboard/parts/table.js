@@ -6,14 +6,15 @@ const number = (value) => (value === null || value === undefined ? "–" : Numbe
 const Cell = {
   props: { value: null, kind: String, now: Number },
   emits: ["act"],
-  methods: { number, relative, exact },
+  methods: {
+    number, relative, exact,
+    filled(part) {
+      return Math.min(100, (100 * part.value) / this.of.max);
+    },
+  },
   computed: {
     of() {
       return this.value !== null && typeof this.value === "object" ? this.value : { text: this.value };
-    },
-    filled() {
-      const { value, max } = this.of;
-      return max ? Math.min(100, (100 * value) / max) : 0;
     },
   },
   template: `
@@ -26,7 +27,8 @@ const Cell = {
     <span v-else-if="kind === 'bar'" class="meter" :title="of.title">
       <span class="meter-text">{{ of.text }}</span>
       <span v-if="of.max" class="meter-track" aria-hidden="true">
-        <span class="meter-fill" :class="'meter-fill--' + (of.tone || 'plain')" :style="{ width: filled + '%' }"></span>
+        <span v-for="part in of.parts || [of]" class="meter-fill" :class="'meter-fill--' + (part.tone || 'plain')"
+          :style="{ width: filled(part) + '%' }"></span>
       </span>
     </span>
     <span v-else-if="kind === 'actions'" class="row-actions">

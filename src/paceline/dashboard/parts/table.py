@@ -9,7 +9,7 @@ A cell is a plain value, or for some kinds a dict:
     number   an int, or None
     when     Unix ms, or None; ticks by itself
     state    {"text", "tone": good|warn|bad|plain|busy, "title"?}
-    bar      {"text", "value", "max", "tone"?, "title"?}
+    bar      {"text", "max", "title"?} and {"value", "tone"?}, or several of these in "parts"
     actions  [{"name", "label", "danger"?, "why"? (why it cannot be pressed), "title"?}]
 """
 
