@@ -7,6 +7,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 import msgspec
 
 from paceline.client.answers_jobs import (
+    Backlog,
     BatchAccepted,
     Contact,
     JobAccepted,

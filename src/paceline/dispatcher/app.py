@@ -8,8 +8,10 @@ from paceline.apidoc import KEY
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.reference import REFERENCE
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.routes_fleet import fleet_routes
 from paceline.dispatcher.routes_numbers import number_routes
+from paceline.dispatcher.routes_overview import overview_routes
 from paceline.dispatcher.routes_policy import policy_route
 from paceline.dispatcher.schemas import Health
 from paceline.dispatcher.watching import Watching
@@ -42,6 +44,7 @@ def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock:
             _queue_status(store, keys),
             policy_route(rules, keys),
             *fleet_routes(store, engine.guard, keys, clock),
+            *overview_routes(store, Roster(store, rules), keys, clock),
             *number_routes(watching, Operator(store, rules, watching), keys, clock),
         ],
     )

@@ -71,6 +71,22 @@ class Picture:
         found = self._prospect(job, ask)
         return Estimate(found.finish_ms, found.will_expire, course(ask, found))
 
+    def backlog(self, *, now_ms: int) -> Estimate:
+        """When all that waits now will have gone out, whichever job it is of."""
+        ask = Ask(size=self.unrouted, start_ms=now_ms)
+        crew = self.crew(None, 1, start_ms=now_ms)
+        return Estimate(prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms)
+
+    @property
+    def unrouted(self) -> int:
+        """Tasks that no number has yet."""
+        return sum(self._unrouted.values())
+
+    @property
+    def queued(self) -> int:
+        """Tasks that wait for a number, or for something of their own."""
+        return sum(sum(phone.queued) + phone.parked for phone in self.phones.values())
+
     def ask(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Ask:
         others = [left for other, left in self._unrouted.items() if other != job.job_id] if job.priority == 1 else []
         if job.phone is not None:

@@ -85,6 +85,9 @@ WORK: Reference = {
             "replayOf": None,
         },
     ),
+    "GET /v1/backlog": Entry(
+        answer={"waiting": 4_210, "sending": 3, "scheduledUntil": None, "estimatedCompletion": AT + 7_200_000}
+    ),
     "GET /v1/jobs/{job_id}/timeline": Entry(
         errors="UNKNOWN_JOB",
         answer={

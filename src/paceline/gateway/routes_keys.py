@@ -5,7 +5,7 @@ from typing import Any
 from litestar import Response, delete, get, post
 from litestar.params import FromPath
 
-from paceline.edge import SCOPES, Keys, holder
+from paceline.edge import Keys, holder
 from paceline.gateway.api_keys import ApiKeys, KeyCreated, KeyPage, KeyRequest, KeyView, key_view
 from paceline.gateway.routes_common import KEY, Cursor, Limit
 from paceline.kits.clock import Clock
@@ -19,7 +19,7 @@ def key_routes(api_keys: ApiKeys, keys: Keys, clock: Clock) -> list[Handler]:
         "/v1/keys/self",
         summary="What the key of this request is good for",
         tags=["Keys"],
-        guards=[keys.requires(*SCOPES)],
+        guards=[keys.requires("send", "read")],
         security=KEY,
     )
     async def own_key(request: AnyRequest) -> KeyView:

@@ -54,6 +54,17 @@ class TimelinePoint(Out, frozen=True, kw_only=True):
     """How many had gone out by then, or should have."""
 
 
+class Backlog(Out, frozen=True, kw_only=True):
+    waiting: int
+    """Accepted and not gone out: without a number yet, in a number's queue, parked, scheduled, to be retried."""
+    sending: int
+    """In a worker's hands."""
+    scheduled_until: int | None
+    """When the last of the scheduled single sends is due."""
+    estimated_completion: int | None
+    """When all of it should have gone out; null while nothing waits, or while no number could send it."""
+
+
 class JobTimeline(Out, frozen=True, kw_only=True):
     job_id: str
     planned: list[TimelinePoint]

@@ -22,6 +22,7 @@ from paceline.store.people import People
 from paceline.store.queues import Queues
 from paceline.store.scripts import ScriptConfig
 from paceline.store.sessions import Sessions
+from paceline.store.tallies import Tallies
 from paceline.store.watch import WatchStore
 from paceline.store.webhooks import Webhooks
 
@@ -34,6 +35,7 @@ class Store:
         caller = Caller(link, config, mutate=mutate)
         self.jobs = Jobs(caller)
         self.courses = Courses(caller)
+        self.tallies = Tallies(caller)
         self.pacers = Pacers(caller)
         self.outbox = Outbox(caller)
         self.handing = Handing(caller)
