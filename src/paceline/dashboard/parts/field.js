@@ -15,6 +15,8 @@ export default {
       <p v-if="fault" :id="id + '-fault'" class="field-fault" role="alert">{{ fault }}</p>
       <p v-else-if="hint" :id="id + '-hint'" class="field-hint">{{ hint }}</p>
     </div>`,
+  // Named, so that the browser's own event of that name does not pass for ours.
+  emits: ["change"],
   props: {
     label: String, kind: String, value: String, hint: String, fault: String, labelHidden: Boolean,
     options: Array, attributes: Object,
