@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from paceline.cli import reference
 from paceline.domain import sessions, states
 from paceline.domain.codes import CODES
 from paceline.domain.events import EVENT_TYPES
@@ -113,6 +114,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "session-table": session_table,
     "session-status": session_status,
     "session-drawing": session_drawing,
+    "commands": reference.commands,
+    "exit-codes": lambda: _table(("code", "meaning"), reference.exit_codes()),
 }
 
 

@@ -87,7 +87,7 @@ def _redis_and_clock(settings: UpSettings, data: DataDirectory) -> Iterator[Find
             return
         if not server.socket.exists():
             yield Finding("Redis", "ok", f"`paceline up` starts {server.binary}, with every write on the disk")
-            yield from findings.clock(None, _is_synchronised())
+            yield findings.clock(None, _is_synchronised())
             return
         url = server.url
     where = urlsplit(url)
@@ -98,7 +98,7 @@ def _redis_and_clock(settings: UpSettings, data: DataDirectory) -> Iterator[Find
         yield Finding("Redis", "fault", f"no answer at {where.hostname or where.path}: {error}", mend)
     else:
         yield from findings.redis(facts)
-    yield from findings.clock(offset_ms, _is_synchronised())
+    yield findings.clock(offset_ms, _is_synchronised())
 
 
 async def _ask_redis(url: str) -> tuple[RedisFacts, int]:

@@ -148,20 +148,16 @@ def _memory(facts: RedisFacts) -> Iterator[Finding]:
         yield Finding("Redis memory", "ok", f"{used / 2**20:.0f} MiB{of}")
 
 
-def clock(offset_ms: int | None, is_synchronised: bool | None) -> Iterator[Finding]:
+def clock(offset_ms: int | None, is_synchronised: bool | None) -> Finding:
     """How far Redis' clock, which all services go by, is ahead of this machine's."""
-    mend = "run an NTP client on both machines: timedatectl set-ntp true"
+    if offset_ms is not None and abs(offset_ms) >= CLOCK_WARNING_MS:
+        state: State = "fault" if abs(offset_ms) >= CLOCK_FAULT_MS else "warning"
+        found = f"Redis' clock is {offset_ms / 1000:+.1f} s from this machine's"
+        return Finding("clock", state, found, "run an NTP client on both machines: timedatectl set-ntp true")
     if is_synchronised is False:
-        yield Finding("clock", "warning", "no NTP client keeps it", "timedatectl set-ntp true, or install chrony")
-    if offset_ms is None:
-        if is_synchronised is not False:
-            yield Finding("clock", "ok", "kept by NTP" if is_synchronised else "this machine's own")
-    elif abs(offset_ms) >= CLOCK_FAULT_MS:
-        yield Finding("clock", "fault", f"Redis' clock is {offset_ms / 1000:+.1f} s from this machine's", mend)
-    elif abs(offset_ms) >= CLOCK_WARNING_MS:
-        yield Finding("clock", "warning", f"Redis' clock is {offset_ms / 1000:+.1f} s from this machine's", mend)
-    else:
-        yield Finding("clock", "ok", f"within {CLOCK_WARNING_MS / 1000:g} s of Redis'")
+        return Finding("clock", "warning", "no NTP client keeps it", "timedatectl set-ntp true, or install chrony")
+    near = "" if offset_ms is None else f", within {CLOCK_WARNING_MS / 1000:g} s of Redis'"
+    return Finding("clock", "ok", f"{'kept by NTP' if is_synchronised else 'as this machine says'}{near}")
 
 
 @dataclass(frozen=True)

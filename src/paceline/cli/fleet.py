@@ -108,7 +108,9 @@ def _running(answer: "Running") -> None:
 @asking
 def smartguard(
     api: FleetApi,
-    switch: Annotated[Literal["on", "off"] | None, typer.Argument(help="Left out: how it stands.")] = None,
+    switch: Annotated[
+        Literal["on", "off"] | None, typer.Argument(metavar="on|off", help="Left out: how it stands.")
+    ] = None,
 ) -> None:
     """Does SmartGuard slow numbers down by itself? Switch it on or off.
 

@@ -17,7 +17,7 @@ SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="sessionId, as
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="jobId, as `paceline jobs list` shows it.")]
 MessageId = Annotated[str, typer.Argument(metavar="MESSAGE", help="messageId, such as 01KKBK4FE0S7MP2BKPJTKCXK0V:0.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Timeout = Annotated[int, typer.Option(min=1, max=30 * 86_400, metavar="SECONDS", help="Give up waiting after so long.")]
+Timeout = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Give up waiting after so long.")]
 
 
 def read_file(name: str) -> bytes:

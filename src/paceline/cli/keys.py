@@ -27,7 +27,9 @@ def create(
     name: Annotated[str, typer.Option(metavar="NAME", help="Who or what will use it.")],
     scope: Annotated[
         list[Scope],
-        typer.Option(help="What it may do; repeat it for several. admin includes the others."),
+        typer.Option(
+            metavar="SCOPE", help="What it may do: send, read or admin, which includes both; repeat it for several."
+        ),
     ],
     api: GatewayApi,
     expires_days: Annotated[

@@ -17,7 +17,8 @@ letters_app = typer.Typer(name="dead-letters", no_args_is_help=True, help="What 
 LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `paceline dead-letters list` shows it.")]
 Code = Annotated[str, typer.Option(metavar="CODE", show_default=False, help="Only with this error code.")]
 Class = Annotated[
-    Literal["transient", "recipient", "platform"] | None, typer.Option("--class", help="Only failures of this class.")
+    Literal["transient", "recipient", "platform"] | None,
+    typer.Option("--class", metavar="CLASS", help="Only failures of this class: transient, recipient or platform."),
 ]
 Phone = Annotated[str, typer.Option(metavar="NUMBER", show_default=False, help="Only from this number of yours.")]
 Job = Annotated[str, typer.Option(metavar="JOB", show_default=False, help="Only of this job.")]

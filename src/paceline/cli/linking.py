@@ -8,7 +8,7 @@ import typer
 from paceline.cli.asking import FleetApi, asking, fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import SessionId, Timeout, Yes, confirm
-from paceline.cli.showing import console, is_terminal, say, span
+from paceline.cli.showing import console, is_terminal, say, span, when
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -103,11 +103,16 @@ def _until_linked(operator: "Operator", session: str, timeout_seconds: float) ->
     from rich.live import Live
 
     until = time.monotonic() + timeout_seconds
-    with Live(console=console(), auto_refresh=False, transient=True) as live:
+    shown = None
+    # Drawn when it changes only: a code that is higher than the window would run through it every second.
+    with Live(console=console(), auto_refresh=False, transient=True, vertical_overflow="visible") as live:
         while (known := operator.sessions.get(session)).authorisation != LINKED:
             if time.monotonic() > until:
                 fail(f"{session} was not linked within {span(timeout_seconds)}", Exit.TIMED_OUT)
-            live.update(_picture(_present(operator, session), known.status), refresh=True)
+            picture = _picture(_present(operator, session), known.status)
+            if picture != shown:
+                shown = picture
+                live.update(picture, refresh=True)
             time.sleep(LOOK_SECONDS)
     say(f"{session} is linked to {known.phone}")
 
@@ -132,8 +137,7 @@ def _picture(code: "QrCode | None", status: str) -> "Text":
 
     if code is None:
         return Text(f"{status}: no code yet, its worker is asked again every second")
-    left = span(max(0.0, code.expires_at / 1000 - time.time()))
-    note = f"\n\nWhatsApp > Linked devices > Link a device. Renewed by itself; this one is good for {left}."
+    note = f"\n\nWhatsApp > Linked devices > Link a device. Good until {when(code.expires_at)}, then renewed."
     return Text.assemble(drawing(code.qr), note)
 
 

@@ -40,7 +40,7 @@ def _explained(answer: "Explained") -> None:
             ("override", known.rpm_override and f"{known.rpm_override} a minute ({known.rpm_source})"),
             ("comes to", f"{known.effective_rpm:g} a minute, rests after bursts included"),
             ("gap", f"{known.window[0] / 1000:g} to {known.window[1] / 1000:g} s"),
-            ("burst", known.burst_limit and f"{known.burst_count} of {known.burst_limit}"),
+            ("burst", f"{known.burst_count} of {known.burst_limit}" if known.burst_limit else None),
             ("sent today", cap),
             ("hours", f"{known.hours[0]:02} to {known.hours[1]:02}" if known.hours else "any"),
             ("its time", known.local_time),

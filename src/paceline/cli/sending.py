@@ -39,7 +39,7 @@ class JobFields:
     tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Repeat it for several.")] = None
     strategy: Annotated[
         Literal["sticky", "least_loaded", "health_based", "round_robin"] | None,
-        typer.Option(help="How numbers are chosen."),
+        typer.Option(metavar="NAME", help="How numbers are chosen: sticky, least_loaded, health_based or round_robin."),
     ] = None
     priority: Priority = None
     spread_minutes: Annotated[int | None, typer.Option(min=1, metavar="N", help="Spread it over N minutes.")] = None
@@ -48,7 +48,8 @@ class JobFields:
         int | None, typer.Option(min=1, metavar="N", help="What has not gone out N seconds after its time expires.")
     ] = None
     on_unknown: Annotated[
-        Literal["resend", "hold"] | None, typer.Option(help="After a crash in the moment of sending.")
+        Literal["resend", "hold"] | None,
+        typer.Option(metavar="resend|hold", help="After a crash in the moment of sending."),
     ] = None
     strict: Annotated[bool, typer.Option("--strict", help="One bad contact refuses the whole job.")] = False
 
@@ -75,7 +76,7 @@ class JobFields:
 @asking
 def send(
     to: Annotated[str, typer.Argument(metavar="NUMBER", help="Who gets it: +44 7700 900300.")],
-    message: Annotated[str, typer.Argument(metavar="TEXT", help="- reads it from stdin.")],
+    message: Annotated[str, typer.Argument(metavar="TEXT", help="The words; - reads them from stdin.")],
     *,
     api: GatewayApi,
     session: Session = None,

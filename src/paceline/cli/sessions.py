@@ -1,5 +1,5 @@
 """`paceline sessions`: the registry and the life cycle. Its neighbours add to the same noun: `linking` (qr, pair),
-`numbers` (pace, queue, why it waits)."""
+`numbers` (pace, queue, why it waits), `past` (logs, events, history)."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,17 +9,11 @@ from paceline.cli.asking import FleetApi, Paging, asking
 from paceline.cli.inputs import SessionId, Yes, confirm, moment
 from paceline.cli.linking import logout, pair, qr, scan
 from paceline.cli.numbers import cancel_queue, clear_cooldown, explain, queue, requeue, rpm
-from paceline.cli.showing import ago, clean, facts, say, table, when, when_and_ago
+from paceline.cli.past import events, history, logs
+from paceline.cli.showing import ago, facts, say, table, when, when_and_ago
 
 if TYPE_CHECKING:
-    from paceline.client.answers_fleet_sessions import (
-        AuditRow,
-        Session,
-        SessionActed,
-        SessionEvent,
-        SessionLogs,
-        SessionRemoving,
-    )
+    from paceline.client.answers_fleet_sessions import Session, SessionActed, SessionRemoving
 
 sessions_app = typer.Typer(
     name="sessions",
@@ -28,7 +22,6 @@ sessions_app = typer.Typer(
 )
 
 
-@sessions_app.command("list")
 @asking
 def list_(
     *,
@@ -73,7 +66,6 @@ def _without(session: "Session") -> str | None:
     return "direct" if session.direct else session.wait_reason
 
 
-@sessions_app.command()
 @asking
 def show(session: SessionId, api: FleetApi) -> None:
     """What is wished for it, what its worker said last, and what it holds.
@@ -111,7 +103,6 @@ def draw(session: "Session") -> None:
     )
 
 
-@sessions_app.command()
 @asking
 def create(
     phone: Annotated[str, typer.Argument(metavar="NUMBER", help="+44 7700 900001.")],
@@ -153,7 +144,6 @@ def _created(session: "Session") -> None:
     say(f"{session.status}; `paceline sessions qr {session.session_id}` shows its code, if it has to be linked")
 
 
-@sessions_app.command()
 @asking
 def start(session: SessionId, api: FleetApi) -> None:
     """A worker is wanted. Of one that failed or was logged out it is a new beginning.
@@ -165,7 +155,6 @@ def start(session: SessionId, api: FleetApi) -> None:
     api.show(sessions.start_session(session), _acted)
 
 
-@sessions_app.command()
 @asking
 def stop(session: SessionId, api: FleetApi) -> None:
     """Its worker finishes the message it holds and ends. The link and what waits stay.
@@ -177,7 +166,6 @@ def stop(session: SessionId, api: FleetApi) -> None:
     api.show(sessions.stop_session(session), _acted)
 
 
-@sessions_app.command()
 @asking
 def restart(session: SessionId, api: FleetApi) -> None:
     """Another worker instead of the present one.
@@ -189,7 +177,6 @@ def restart(session: SessionId, api: FleetApi) -> None:
     api.show(sessions.restart_session(session), _acted)
 
 
-@sessions_app.command()
 @asking
 def pause(session: SessionId, api: FleetApi) -> None:
     """It stays connected and gets no task.
@@ -201,7 +188,6 @@ def pause(session: SessionId, api: FleetApi) -> None:
     api.show(sessions.pause_session(session), _acted)
 
 
-@sessions_app.command()
 @asking
 def resume(session: SessionId, api: FleetApi) -> None:
     """It gets tasks again.
@@ -218,7 +204,6 @@ def _acted(answer: "SessionActed") -> None:
     say(f"{answer.session.session_id}: {answer.session.status}, wanted {answer.session.desired}{was}")
 
 
-@sessions_app.command()
 @asking
 def remove(
     session: SessionId,
@@ -240,66 +225,8 @@ def _removing(_answer: "SessionRemoving") -> None:
     say("its worker is ended; then it is gone")
 
 
-@sessions_app.command()
-@asking
-def logs(
-    session: SessionId,
-    api: FleetApi,
-    lines: Annotated[int, typer.Option(min=1, max=1_000, metavar="N", help="How many of the last lines.")] = 50,
-) -> None:
-    """The end of what its worker printed.
-
-    Example: `paceline sessions logs sim-1 --lines 200`
-    """
-    from paceline.client import requests_fleet_sessions as sessions
-
-    api.show(sessions.session_logs(session, lines=lines), _logs)
-
-
-def _logs(found: "SessionLogs") -> None:
-    if not found.lines:
-        say("Nothing: it has not run here yet, or its worker is somebody else's.")
-    for line in found.lines:
-        typer.echo(clean(line))
-
-
-@sessions_app.command()
-@asking
-def events(session: SessionId, api: FleetApi, page: Paging) -> None:
-    """What its worker said, newest first: connected, disconnected, restricted …
-
-    Example: `paceline sessions events sim-1`
-    """
-    from paceline.client import requests_fleet_sessions as sessions
-
-    page.show(api, sessions.session_events(session, cursor=page.cursor, limit=page.limit), _events)
-
-
-def _events(found: "list[SessionEvent]") -> None:
-    rows = ((when(one.at), one.event, _words(one.data)) for one in found)
-    table("AT EVENT MORE", rows, empty="It has said nothing yet.")
-
-
-@sessions_app.command()
-@asking
-def history(session: SessionId, api: FleetApi, page: Paging) -> None:
-    """What was decided about it and what it sent, newest first; also of one that was removed.
-
-    Example: `paceline sessions history sim-1`
-    """
-    from paceline.client import requests_fleet_sessions as sessions
-
-    page.show(api, sessions.session_history(session, cursor=page.cursor, limit=page.limit), _history)
-
-
-def _history(found: "list[AuditRow]") -> None:
-    rows = ((when(one.at), one.kind, one.action or one.message_id, one.by, one.reason or one.proxy_ip) for one in found)
-    table("AT KIND WHAT BY WHY", rows, empty="Nothing is known of it yet.")
-
-
-def _words(data: dict[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in data.items())
-
-
-for command in (qr, pair, scan, logout, explain, queue, rpm, clear_cooldown, requeue, cancel_queue):
-    sessions_app.command()(command)
+for command in (
+    *(list_, show, create, qr, pair, scan, explain, queue, rpm, pause, resume, start, stop, restart, logs, events),
+    *(history, logout, remove, clear_cooldown, requeue, cancel_queue),
+):
+    sessions_app.command(command.__name__.rstrip("_").replace("_", "-"))(command)

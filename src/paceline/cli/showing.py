@@ -14,6 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 _PIPED_WIDTH = 240
@@ -60,7 +61,7 @@ def table(columns: str, rows: Iterable[Sequence[Any]], *, empty: str) -> None:
         drawn.add_column(head, justify="right" if is_right else "left", overflow="fold", no_wrap=head == "ID")
     for row in shown:
         drawn.add_row(*row)
-    console().print(drawn)
+    _print(drawn)
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> None:
@@ -73,7 +74,18 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> None:
     for name, value in pairs:
         if value not in (None, "", []):
             drawn.add_row(name, text_of(value))
-    console().print(drawn)
+    _print(drawn)
+
+
+def _print(drawn: "Table") -> None:
+    """In a pipe without the blanks that fill a column up."""
+    here = console()
+    if here.is_terminal:
+        here.print(drawn)
+        return
+    with here.capture() as printed:
+        here.print(drawn)
+    typer.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
 
 
 def text_of(value: Any) -> "Text":
@@ -109,6 +121,8 @@ def ago(at_ms: int | None) -> str | None:
     if not at_ms:
         return None
     seconds = round(time.time() - at_ms / 1000)
+    if not seconds:
+        return "now"
     return f"{span(seconds)} ago" if seconds >= 0 else f"in {span(-seconds)}"
 
 

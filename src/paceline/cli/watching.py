@@ -34,7 +34,7 @@ def _bar(looks: "Iterator[JobStatus]") -> "JobStatus":
 
     columns = (
         bars.TextColumn("{task.fields[state]}"),
-        bars.BarColumn(bar_width=None),
+        bars.BarColumn(bar_width=None, complete_style="cyan", finished_style="green"),
         bars.MofNCompleteColumn(),
         bars.TextColumn("{task.fields[more]}"),
         bars.TimeElapsedColumn(),
