@@ -135,6 +135,7 @@ OF_OPERATORS: dict[str, tuple[Any, ...]] = {
     "sessions.each_history": ("s",),
     "sessions.logs": ("s",),
     "sessions.explain": ("s",),
+    "sessions.pacing": ("s",),
     "sessions.set_rpm": ("s", 5),
     "sessions.set_pacer": ("s",),
     "sessions.clear_cooldown": ("s",),

@@ -1,5 +1,6 @@
 """The fleet at a glance, all sessions as one list, and all that waits: what the dashboard's first page shows."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -137,6 +138,33 @@ class TestAtAGlance:
         assert found["sending"] == 1
         platform.clock.forward(120_000)
         assert (await overview(platform, since=NOON + 60_000))["totals"]["sent"] == 0
+
+
+class TestTheTimeLine:
+    async def test_sends_are_behind_and_slots_ahead(self, platform: Platform) -> None:
+        claim = await platform.claimed()
+        await platform.outbox("ack", {"raw": claim["raw"]})
+        await platform.post_job(contacts=[str(447700900300 + index) for index in range(8)])
+        await platform.dispatch()
+        answer = await platform.dispatcher.get(f"/sessions/{SESSION}/pacing")
+        found = answer.json()
+        assert answer.status_code == 200, answer.text
+        assert found["sends"] == [NOON]
+        assert found["slots"][0] == found["nextSlotAt"] > NOON
+        gaps = [later - earlier for earlier, later in pairwise(found["slots"])]
+        assert all(gap >= found["minDelayMs"] for gap in gaps)
+        # Five in a row, the one on the wire counted, then a rest.
+        assert max(gaps) >= found["burstCooldownMs"]
+
+    async def test_hours_bound_it(self, platform: Platform) -> None:
+        await platform.connect()
+        found = (await platform.dispatcher.get(f"/sessions/{SESSION}/pacing")).json()
+        assert found["open"][0]["begin"] == NOON
+        assert found["open"][0]["end"] > NOON
+        assert found["slots"] == []
+
+    async def test_of_nobody(self, platform: Platform) -> None:
+        refused(await platform.dispatcher.get("/sessions/nobody/pacing"), 404, "UNKNOWN_SESSION")
 
 
 class TestAllThatWaits:

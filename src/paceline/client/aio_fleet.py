@@ -59,6 +59,7 @@ class Sessions(Group):
     each_history = Each(sessions.session_history)
     logs = Does(sessions.session_logs)
     explain = Does(fleet.explain)
+    pacing = Does(fleet.pacing)
     set_rpm = Does(fleet.set_rpm)
     set_pacer = Does(fleet.set_pacer)
     clear_cooldown = Does(fleet.clear_cooldown)

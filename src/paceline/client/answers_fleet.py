@@ -192,6 +192,30 @@ class Overview(Answer, frozen=True, kw_only=True):
     minutes: list[Minute]
 
 
+class Stretch(Answer, frozen=True, kw_only=True):
+    begin: int
+    end: int
+
+
+class Pacing(Answer, frozen=True, kw_only=True):
+    """A number's pacing on a time line."""
+
+    session_id: str
+    phone: str
+    now: int
+    sends: list[int]
+    slots: list[int]
+    next_slot_at: int | None
+    busy: bool
+    burst_count: int
+    burst_limit: int
+    burst_cooldown_ms: int
+    min_delay_ms: int
+    max_delay_ms: int
+    restriction: Standing
+    open: list[Stretch] | None
+
+
 class RpmSet(Answer, frozen=True, kw_only=True):
     session_id: str
     phone: str

@@ -11,6 +11,7 @@ from paceline.client.answers_fleet import (
     Line,
     Overview,
     Pacer,
+    Pacing,
     Policy,
     QueueCanceled,
     QueueLengths,
@@ -116,6 +117,11 @@ def roster(
     """A page of all sessions, sorted and searched by the dispatcher."""
     given = query(search=search, status=status, trust=trust, sort=sort, order=order, cursor=cursor, limit=limit)
     return Call("GET", "/sessions", RosterPage, query=given, service=_D)
+
+
+def pacing(session_id: str) -> Call[Pacing]:
+    """When its number sent, and when it may and should send next."""
+    return Call("GET", path("/sessions/{}/pacing", session_id), Pacing, service=_D)
 
 
 def explain(session_id: str) -> Call[Explained]:

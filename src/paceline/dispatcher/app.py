@@ -14,6 +14,7 @@ from paceline.dispatcher.routes_numbers import number_routes
 from paceline.dispatcher.routes_overview import overview_routes
 from paceline.dispatcher.routes_policy import policy_route
 from paceline.dispatcher.schemas import Health
+from paceline.dispatcher.timeline import Timeline
 from paceline.dispatcher.watching import Watching
 from paceline.edge import Keys, service
 from paceline.kits.clock import Clock
@@ -44,7 +45,7 @@ def create_app(engine: Engine, store: Store, keys: Keys, *, rules: Rules, clock:
             _queue_status(store, keys),
             policy_route(rules, keys),
             *fleet_routes(store, engine.guard, keys, clock),
-            *overview_routes(store, Roster(store, rules), keys, clock),
+            *overview_routes(store, Roster(store, rules), Timeline(watching, rules), keys, clock),
             *number_routes(watching, Operator(store, rules, watching), keys, clock),
         ],
     )

@@ -79,6 +79,22 @@ _OVERVIEW: dict[str, Any] = {
     "since": _AT - 43_200_000,
     "minutes": [{"at": _AT - 60_000, "sent": 7, "failed": 0}, {"at": _AT, "sent": 1, "failed": 0}],
 }
+_PACING: dict[str, Any] = {
+    "sessionId": "s1",
+    "phone": _PHONE,
+    "now": _AT,
+    "sends": [_AT - 3_110, _AT - 32],
+    "slots": [_NEXT],
+    "nextSlotAt": _NEXT,
+    "busy": False,
+    "burstCount": 2,
+    "burstLimit": 5,
+    "burstCooldownMs": 30_000,
+    "minDelayMs": 2_000,
+    "maxDelayMs": 4_000,
+    "restriction": {"kind": "NONE", "until": None},
+    "open": [{"begin": _AT, "end": _AT + 39_120_000}],
+}
 _EXPLAINED = {
     "sessionId": "s1",
     "phone": _PHONE,
@@ -177,6 +193,7 @@ REFERENCE: Reference = {
     "GET /sessions": Entry(answer={"items": [_ROW], "nextCursor": None, "total": 1}),
     "GET /pacers": Entry(answer={"items": [_PACER], "nextCursor": None}),
     "GET /sessions/metrics": Entry(answer={"items": [_METRICS], "nextCursor": None}),
+    "GET /sessions/{session_id}/pacing": Entry(errors="UNKNOWN_SESSION", answer=_PACING),
     "GET /sessions/{session_id}/explain": Entry(errors="UNKNOWN_SESSION", answer=_EXPLAINED),
     "POST /pacers/{session_id}": Entry(
         errors="UNKNOWN_SESSION INVALID_RPM",

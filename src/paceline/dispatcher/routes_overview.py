@@ -1,13 +1,14 @@
-"""The fleet at a glance, and all sessions as one list."""
+"""The fleet at a glance, all sessions as one list, one number's time line."""
 
 from typing import Annotated, Any
 
 from litestar import get
-from litestar.params import QueryParameter
+from litestar.params import FromPath, QueryParameter
 
 from paceline.apidoc import KEY
 from paceline.dispatcher.roster import Roster, Wanted, count_statuses
-from paceline.dispatcher.schemas_overview import MinuteView, Order, Overview, RosterPage, Sort, Totals
+from paceline.dispatcher.schemas_overview import MinuteView, Order, Overview, PacingView, RosterPage, Sort, Totals
+from paceline.dispatcher.timeline import Timeline
 from paceline.edge import Keys
 from paceline.kits.clock import Clock
 from paceline.kits.web import Handler
@@ -30,7 +31,7 @@ Since = Annotated[
 ]
 
 
-def overview_routes(store: Store, roster: Roster, keys: Keys, clock: Clock) -> list[Handler]:
+def overview_routes(store: Store, roster: Roster, timeline: Timeline, keys: Keys, clock: Clock) -> list[Handler]:
     reading: dict[str, Any] = {"tags": ["Fleet"], "guards": [keys.requires("read")], "security": KEY}
 
     @get("/overview", summary="The fleet at a glance", **reading)
@@ -67,4 +68,9 @@ def overview_routes(store: Store, roster: Roster, keys: Keys, clock: Clock) -> l
         wanted = Wanted(search, status, trust)
         return await roster.page(wanted, sort, order, cursor, limit, now_ms=clock.now_ms())
 
-    return [overview, list_sessions]
+    @get("/sessions/{session_id:str}/pacing", summary="A number's pacing on a time line", **reading)
+    async def pacing(session_id: FromPath[str]) -> PacingView:
+        """When it sent, when it may send next and should send after that, its rests and its hours."""
+        return await timeline.of(session_id, now_ms=clock.now_ms())
+
+    return [overview, list_sessions, pacing]

@@ -87,3 +87,30 @@ class Overview(_Out, frozen=True, kw_only=True):
     since: int
     minutes: list[MinuteView]
     """The last hour, the present minute last."""
+
+
+class Stretch(_Out, frozen=True, kw_only=True):
+    begin: int
+    end: int
+
+
+class PacingView(_Out, frozen=True, kw_only=True):
+    session_id: str
+    phone: str
+    now: int
+    sends: list[int]
+    """Its last messages on the wire, at least those of the last minute, oldest first."""
+    slots: list[int]
+    """When the next of its queue should go if nothing else holds them up; the first is certain, the others expected."""
+    next_slot_at: int | None
+    """null: as far as pace goes, the next may go now."""
+    busy: bool
+    """A message is on its way."""
+    burst_count: int
+    burst_limit: int
+    burst_cooldown_ms: int
+    min_delay_ms: int
+    max_delay_ms: int
+    restriction: Standing
+    open: list[Stretch] | None
+    """When its hours let it send within the next day; null: always."""
