@@ -118,7 +118,7 @@ def _is_ours(connection: HTTPConnection) -> bool:
         return True
     origin = connection.headers.get("origin")
     if origin is None:
-        # Browsers name the origin of what posts and of every socket. Of a socket's plain requests they say this instead.
+        # Browsers name the origin of what posts and of every socket; of a socket's plain requests they say this.
         return connection.headers.get("sec-fetch-site") == "same-origin"
     return urlsplit(origin).netloc == connection.headers.get("host", "")
 

@@ -38,6 +38,16 @@ class Shows(Protocol):
     def recover(self) -> None: ...
 
 
+class Silent:
+    """For a part whose neighbours on the page tell of the same trouble."""
+
+    def fail(self, error: PacelineError) -> None:
+        pass
+
+    def recover(self) -> None:
+        pass
+
+
 class Presence(Element, component="presence.js"):
     """Whether the tab is in view."""
 
@@ -56,7 +66,9 @@ class Live:
     def __init__(self, visit: "Visit") -> None:
         self._visit = visit
         self._parts: list[_Part] = []
-        self._is_seen = True
+        # Until the browser has said that somebody looks, and when their day began.
+        self._is_seen = False
+        self.midnight_ms = 0
         Presence().on("presence", self._presence)
         ui.timer(TICK_SECONDS, self._tick)
 
@@ -102,4 +114,5 @@ class Live:
             part.due_ms = monotonic_ms() + round(seconds * 1000)
 
     def _presence(self, event: GenericEventArguments) -> None:
-        self._is_seen = bool(event.args)
+        self._is_seen = bool(event.args["seen"])
+        self.midnight_ms = int(event.args["midnight"])
