@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 MAX_PAGES = 10_000
 """A list that never ends is a fault of the other side."""
+_ENDLESS = "this list has no end"
 _PANEL = "Where to ask"
 
 
@@ -142,7 +143,7 @@ class Paging:
         if api.as_json:
             self._show_json(api, call)
         elif self.all_:
-            draw([item for page in _pages(api, call) for item in page.items])
+            draw([item for page in pages(api, call) for item in page.items])
         else:
             page = api.ask(call)
             draw(page.items)
@@ -153,23 +154,25 @@ class Paging:
         import msgspec
 
         raw: Call[msgspec.Raw] = replace(call, answer=msgspec.Raw)
-        for _ in range(MAX_PAGES if self.all_ else 1):
+        for _ in range(MAX_PAGES):
             said = api.ask(raw)
             sys.stdout.write(f"{bytes(said).decode()}\n")
             following = msgspec.json.decode(said, type=dict[str, Any]).get("nextCursor")
-            if not following:
+            if not following or not self.all_:
                 return
             raw = raw.at(following)
+        fail(_ENDLESS, Exit.FAILED)
 
 
-def _pages(api: GatewayApi, call: "Call[Page[T]]") -> "Iterator[Page[T]]":
+def pages(api: GatewayApi, call: "Call[Page[T]]") -> "Iterator[Page[T]]":
+    """A whole list, page by page."""
     for _ in range(MAX_PAGES):
         page = api.ask(call)
         yield page
         if not page.next_cursor:
             return
         call = call.at(page.next_cursor)
-    fail(f"this list has more than {MAX_PAGES} pages", Exit.FAILED)
+    fail(_ENDLESS, Exit.FAILED)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -220,7 +223,7 @@ def translated() -> Iterator[None]:
     except Forbidden as error:
         fail(f"{error}\n`paceline keys self` shows what this key may do.", Exit.REFUSED)
     except Refused as error:
-        fail(error, Exit.REFUSED)
+        fail(error, Exit.REFUSED if error.status < 500 else Exit.FAILED)
     except PacelineError as error:
         fail(error, Exit.FAILED)
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli.exits import Exit
-from paceline.cli.showing import console, say
+from paceline.cli.showing import console, counted, say
 
 if TYPE_CHECKING:
     from paceline.cli.findings import Finding
@@ -38,7 +38,7 @@ def doctor(
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
     faults, warnings = (sum(one.state == state for one in found) for state in ("fault", "warning"))
-    say(f"{len(found)} checks: {_count(faults, 'fault')}, {_count(warnings, 'warning')}")
+    say(f"{len(found)} checks: {counted(faults, 'fault')}, {counted(warnings, 'warning')}")
     if faults:
         raise typer.Exit(Exit.FAILED)
 
@@ -56,7 +56,3 @@ def _show(finding: "Finding") -> None:
     row.add_column(overflow="fold")
     row.add_row(mark, words)
     console().print(row)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from paceline.cli import sending as fields_of_jobs
 from paceline.cli.asking import GatewayApi, Paging, asking
 from paceline.cli.inputs import JobId, Timeout, Yes, confirm
 from paceline.cli.sending import Contacts, IdempotencyKey, JobFields, Words
-from paceline.cli.showing import ago, facts, say, table, when_and_ago
+from paceline.cli.showing import ago, counted, facts, say, table, when_and_ago
 from paceline.cli.watching import watch_job
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def cancel(job: JobId, api: GatewayApi, yes: Yes = False) -> None:
 
 def _canceled(job: "JobCanceled") -> None:
     held = f"; {job.open} are in a worker's hands and end as they end" if job.open else ""
-    say(f"{job.canceled} messages canceled{held}")
+    say(f"{counted(job.canceled, 'message')} canceled{held}")
 
 
 @jobs_app.command()
@@ -192,7 +192,7 @@ def pause(job: JobId, api: GatewayApi) -> None:
 
 def _paused(job: "JobPaused") -> None:
     held = f"; {job.claimed} are in a worker's hands" if job.claimed else ""
-    say(f"paused: {job.waiting} messages wait{held}")
+    say(f"paused; waiting: {counted(job.waiting, 'message')}{held}")
 
 
 @jobs_app.command()
@@ -208,4 +208,4 @@ def resume(job: JobId, api: GatewayApi) -> None:
 
 
 def _resumed(job: "JobResumed") -> None:
-    say(f"{job.state}: {job.released} messages go on")
+    say(f"{job.state}; released: {counted(job.released, 'message')}")

@@ -1,16 +1,18 @@
 """`paceline dead-letters`: what failed for good, and sending it again on purpose."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from paceline.cli.asking import GatewayApi, Paging, asking, fail
+from paceline.cli.asking import GatewayApi, Paging, asking, fail, pages
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import Yes, confirm, moment
 from paceline.cli.showing import facts, say, table, when, when_and_ago
 
 if TYPE_CHECKING:
     from paceline.client.answers_lists import DeadLetter, Replayed, ReplayedMany
+    from paceline.client.calls import Call
 
 letters_app = typer.Typer(name="dead-letters", no_args_is_help=True, help="What failed for good: look, send again.")
 
@@ -73,13 +75,17 @@ def show(letter: LetterId, api: GatewayApi) -> None:
     """
     import msgspec
 
-    for one in api.operator.dead_letters.each(job_id=letter.partition(":")[0]):
-        if one.id == letter:
-            if api.as_json:
-                typer.echo(msgspec.json.encode(one).decode())
-            else:
-                _letter(one)
-            return
+    from paceline.client import requests_lists as lists
+    from paceline.client.answers_jobs import Page
+    from paceline.client.answers_lists import DeadLetter
+
+    call: Call[Any] = lists.list_letters(job_id=letter.partition(":")[0])
+    for page in pages(api, replace(call, answer=Page[msgspec.Raw])):
+        for raw in page.items:
+            found = msgspec.json.decode(raw, type=DeadLetter)
+            if found.id == letter:
+                typer.echo(bytes(raw).decode()) if api.as_json else _letter(found)
+                return
     fail(f"there is no dead letter {letter}", Exit.REFUSED)
 
 

@@ -7,7 +7,7 @@ import typer
 from paceline.cli.asking import FleetApi, Paging, asking, fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import SessionId, Yes, confirm
-from paceline.cli.showing import facts, say, table, when_and_ago
+from paceline.cli.showing import counted, facts, say, table, when_and_ago
 
 if TYPE_CHECKING:
     from paceline.client.answers_fleet import CooldownCleared, Explained, QueueCanceled, Requeued, RpmSet
@@ -124,7 +124,7 @@ def requeue(session: SessionId, api: FleetApi) -> None:
 
 
 def _requeued(answer: "Requeued") -> None:
-    say(f"{answer.requeued} messages wait for this number and go on")
+    say(f"restored; waiting for this number: {counted(answer.requeued, 'message')}")
 
 
 @asking

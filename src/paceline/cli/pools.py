@@ -7,7 +7,7 @@ import typer
 from paceline.cli.asking import FleetApi, Paging, asking
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import read_file
-from paceline.cli.showing import ago, say, table
+from paceline.cli.showing import ago, counted, say, table
 
 if TYPE_CHECKING:
     from paceline.client.answers_fleet_sessions import Profile, Proxy, ProxyMarked, Uploaded
@@ -92,7 +92,9 @@ def ok(proxy: ProxyId, api: FleetApi, reason: Why = None) -> None:
 
 def _marked(answer: "ProxyMarked") -> None:
     was = "" if answer.changed else " (it was so already)"
-    say(f"{answer.proxy.proxy_id} is {answer.proxy.state}{was}; {len(answer.moved)} sessions move to another")
+    say(
+        f"{answer.proxy.proxy_id} is {answer.proxy.state}{was}; moved to another: {counted(len(answer.moved), 'session')}"
+    )
 
 
 @proxies_app.command("remove")

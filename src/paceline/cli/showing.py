@@ -130,6 +130,10 @@ def when_and_ago(at_ms: int | None) -> str | None:
     return f"{when(at_ms)} ({ago(at_ms)})" if at_ms else None
 
 
+def counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def span(seconds: float) -> str:
     """The two largest units that tell something: `2 d 3 h`, `5 min`, `40 s`."""
     left, parts = round(seconds), []

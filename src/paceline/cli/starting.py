@@ -46,6 +46,8 @@ def up(
     Redis, gateway, dispatcher, orchestrator and a worker for each number, as separate processes. Prints one line that
     begins with **ready** when all of them answer, restarts what dies, and stops cleanly on Ctrl-C. Started
     again on the same data it goes on where it was.
+
+    Example: `paceline up --sessions 3 --policy demo`
     """
     from paceline.launcher.preflight import UpOptions
     from paceline.launcher.up import run_up
@@ -61,6 +63,8 @@ def demo(
     """See it work: three simulated numbers, 200 messages, a progress bar.
 
     Afterwards everything stays up for you to try the API, until Ctrl-C.
+
+    Example: `paceline demo --exit`
     """
     from rich.console import Console
 
@@ -74,27 +78,42 @@ def demo(
 
 
 def gateway() -> None:
-    """The public API: takes jobs and messages, tells how they are doing (port 4000)."""
+    """The public API: takes jobs and messages, tells how they are doing (port 4000).
+
+    Example: `paceline gateway`
+    """
     _run_service("gateway")
 
 
 def dispatcher() -> None:
-    """Spreads jobs over the numbers and keeps each number's pace (port 4001). Run as many as you like."""
+    """Spreads jobs over the numbers and keeps each number's pace (port 4001). Run as many as you like.
+
+    Example: `paceline dispatcher`
+    """
     _run_service("dispatcher")
 
 
 def orchestrator() -> None:
-    """Knows the sessions, hands tasks to their workers and settles the results (port 3000)."""
+    """Knows the sessions, hands tasks to their workers and settles the results (port 3000).
+
+    Example: `paceline orchestrator`
+    """
     _run_service("orchestrator")
 
 
 def worker() -> None:
-    """Holds one session and sends its messages. Needs SESSION_ID, PHONE, WEBHOOK_URL, WEBHOOK_SECRET."""
+    """Holds one session and sends its messages. Needs SESSION_ID, PHONE, WEBHOOK_URL, WEBHOOK_SECRET.
+
+    Example: `paceline worker`
+    """
     _run_service("worker")
 
 
 def dashboard() -> None:
-    """The fleet in a browser, for operators: log in with an API key (port 8080)."""
+    """The fleet in a browser, for operators: log in with an API key (port 8080).
+
+    Example: `paceline dashboard`
+    """
     _run_service("dashboard")
 
 

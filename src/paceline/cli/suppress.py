@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import GatewayApi, Paging, asking
+from paceline.cli.asking import GatewayApi, Paging, asking, fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import read_file
 from paceline.cli.showing import say, table, when
@@ -72,6 +72,8 @@ def export(api: GatewayApi) -> None:
     """
     from paceline.client import requests_lists as lists
 
+    if api.as_json:
+        fail("an export is CSV; `paceline suppress list --all --json` is the same as JSON", Exit.USAGE)
     sys.stdout.write(api.ask(lists.export_suppressions()))
 
 
