@@ -2,7 +2,7 @@
 
 from nicegui import ui
 
-from paceline.dashboard.pages.fleet_figures import figures
+from paceline.dashboard.pages.fleet_figures import Chart, Glance, keep_fresh
 from paceline.dashboard.pages.fleet_new import new_number
 from paceline.dashboard.pages.fleet_table import numbers_table
 from paceline.dashboard.parts.acting import act, confirm
@@ -24,10 +24,13 @@ async def build(visit: Visit) -> None:
         if visit.may("admin"):
             button("Add a number", lambda: new_number(visit), kind="main")
     _banner(visit)
-    figures(visit)
+    glance = Glance()
     with ui.element("div").classes("columns"):
-        numbers_table(visit)
+        with ui.element("div").classes("stack"):
+            chart = Chart()
+            numbers_table(visit)
         _incidents(visit)
+    keep_fresh(visit, glance, chart)
 
 
 def _banner(visit: Visit) -> None:

@@ -13,43 +13,69 @@ from paceline.dashboard.parts.text import text
 from paceline.dashboard.parts.tiles import Tile, Tiles
 
 
-def figures(visit: Visit) -> None:
-    with Panel(classes="panel--bare") as panel:
-        tiles = Tiles()
-    with Panel("Messages a minute") as chart:
-        assert chart.head is not None
-        with chart.head:
-            pace = text("span", "", "quiet")
-        minutes = Minutes()
-    backlog = Waiting()
+class Glance:
+    """The figures on top."""
 
-    async def look() -> None:
-        overview = await visit.api.fleet.overview(since=visit.live.midnight_ms)
-        tiles.show(tiles_of(overview, backlog.known))
-        minutes.show(overview.minutes)
-        pace.text = said_pace(overview.minutes)
-        chart.recover()
+    def __init__(self) -> None:
+        with Panel(classes="panel--bare") as self.panel:
+            self._tiles = Tiles()
+        self._overview: Overview | None = None
+        self._backlog: Backlog | None = None
+        self._is_counted = False
 
-    async def count() -> None:
-        backlog.known = await visit.api.jobs.backlog()
+    def show(self, overview: Overview) -> None:
+        self._overview = overview
+        self._draw()
 
-    visit.live.add(count, backlog)
-    visit.live.add(look, panel)
+    def count(self, backlog: Backlog | None) -> None:
+        """None: the gateway, which knows of all that waits, is away."""
+        self._backlog, self._is_counted = backlog, True
+        self._draw()
 
-
-class Waiting:
-    """What the gateway says of all that waits; nothing while it is away, which its own figures show."""
-
-    known: Backlog | None = None
+    # It is the gateway's turn to fail here; the rest of the figures goes on.
 
     def fail(self, error: PacelineError) -> None:
-        self.known = None
+        self.count(None)
 
     def recover(self) -> None:
         pass
 
+    def _draw(self) -> None:
+        if self._overview is not None:
+            note = "the gateway does not answer" if self._is_counted else ""
+            self._tiles.show(tiles_of(self._overview, self._backlog, unknown=note))
 
-def tiles_of(overview: Overview, backlog: Backlog | None) -> list[Tile]:
+
+class Chart:
+    """Messages a minute."""
+
+    def __init__(self) -> None:
+        with Panel("Messages a minute") as self.panel:
+            self._minutes = Minutes()
+        assert self.panel.head is not None
+        with self.panel.head:
+            self._pace = text("span", "", "quiet")
+
+    def show(self, overview: Overview) -> None:
+        self._minutes.show(overview.minutes)
+        self._pace.text = said_pace(overview.minutes)
+        self.panel.recover()
+
+
+def keep_fresh(visit: Visit, glance: Glance, chart: Chart) -> None:
+    async def look() -> None:
+        overview = await visit.api.fleet.overview(since=visit.live.midnight_ms)
+        glance.show(overview)
+        chart.show(overview)
+
+    async def count() -> None:
+        glance.count(await visit.api.jobs.backlog())
+
+    visit.live.add(look, glance.panel)
+    visit.live.add(count, glance)
+
+
+def tiles_of(overview: Overview, backlog: Backlog | None, *, unknown: str) -> list[Tile]:
     totals = overview.totals
     return [
         _connected(overview),
@@ -58,7 +84,7 @@ def tiles_of(overview: Overview, backlog: Backlog | None) -> list[Tile]:
         Tile(label="Delivered", value=totals.delivered, note=words.share(totals.delivered, totals.sent)),
         Tile(label="Read", value=totals.read, note=words.share(totals.read, totals.sent)),
         _failed(totals.failed),
-        *_waiting(backlog),
+        *_waiting(backlog, unknown),
     ]
 
 
@@ -79,12 +105,11 @@ def _connected(overview: Overview) -> Tile:
 def _failed(failed: int) -> Tile:
     if not failed:
         return Tile(label="Failed", value=0, note="today")
-    return Tile(label="Failed", value=failed, note="dead letters", href="/dead-letters", tone="bad")
+    return Tile(label="Failed", value=failed, note="dead letters", href="/queues", tone="bad")
 
 
-def _waiting(backlog: Backlog | None) -> list[Tile]:
+def _waiting(backlog: Backlog | None, unknown: str) -> list[Tile]:
     if backlog is None:
-        unknown = "the gateway does not answer"
         return [Tile(label="Waiting", value="–", note=unknown), Tile(label="All sent by", value="–", note=unknown)]
     on_the_way = f"{backlog.sending:,} on the way" if backlog.sending else ""
     return [Tile(label="Waiting", value=backlog.waiting, note=on_the_way), _done(backlog)]

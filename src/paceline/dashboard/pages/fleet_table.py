@@ -7,12 +7,15 @@ from nicegui import ui
 from paceline.client.answers_fleet import RosterRow
 from paceline.dashboard.parts import words
 from paceline.dashboard.parts.inputs import Field
+from paceline.dashboard.parts.live import Silent
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.table import Column, Row, Table
 
 PAGE_SIZE = 50
-LEVELS = ("cold", "warming", "warm", "hot")
+LEVELS_SECONDS = 3_600
+"""The policy changes with a restart of the dispatcher."""
+ANY_TRUST = {"": "Every trust"}
 
 COLUMNS = [
     Column("session", "Number", sort=True),
@@ -20,7 +23,7 @@ COLUMNS = [
     Column("trust", "Trust", sort=True, first="down"),
     Column("rpm", "Rate", sort=True, first="down"),
     Column("effectiveRpm", "Effective", "number", sort=True, first="down"),
-    Column("nextSlot", "Next slot", "when", sort=True),
+    Column("nextSlot", "Next slot", "next", sort=True),
     Column("queue", "Queue", sort=True, first="down", classes="right"),
     Column("budget", "Today", "bar", sort=True, first="down"),
     Column("proxy", "Proxy"),
@@ -39,6 +42,10 @@ def numbers_table(visit: Visit) -> None:
         )
     filters = _filters(visit, panel, table)
 
+    async def name_levels() -> None:
+        policy = await visit.api.fleet.policy()
+        filters["trust"].set_options(ANY_TRUST | {level.name: level.name.capitalize() for level in policy.levels})
+
     async def refresh() -> None:
         page = await visit.api.fleet.roster(
             search=filters["search"].value,
@@ -55,6 +62,7 @@ def numbers_table(visit: Visit) -> None:
         table.show([row_of(one) for one in page.items], next_cursor=page.next_cursor, note=note)
 
     visit.live.add(refresh, panel)
+    visit.live.add(name_levels, Silent(), every_seconds=LEVELS_SECONDS)
 
 
 def _filters(visit: Visit, panel: Panel, table: Table) -> dict[str, Field]:
@@ -63,7 +71,6 @@ def _filters(visit: Visit, panel: Panel, table: Table) -> dict[str, Field]:
         await visit.live.now()
 
     statuses = {"": "Every status", **{name: word.text for name, word in words.STATUSES.items()}}
-    trusts = {"": "Every trust", **{name: name.capitalize() for name in LEVELS}}
     status = visit.query.get("status", "")
     assert panel.head is not None
     with panel.head, ui.element("div").classes("filters"):
@@ -76,7 +83,7 @@ def _filters(visit: Visit, panel: Panel, table: Table) -> dict[str, Field]:
                 value=status if status in statuses else "",
                 on_change=changed,
             ).hidden_label(),
-            "trust": Field("Trust", kind="select", options=trusts, on_change=changed).hidden_label(),
+            "trust": Field("Trust", kind="select", options=ANY_TRUST, on_change=changed).hidden_label(),
         }
 
 

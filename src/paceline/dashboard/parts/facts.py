@@ -17,13 +17,17 @@ class Fact:
     href: str = ""
     when: Form | None = None
     """The value is a time, shown so."""
+    note: str = ""
+    """Said below it, in smaller words."""
+    share: float | None = None
+    """0 to 1: a meter below it."""
 
 
 class Facts:
     """Rebuilt only when a fact has changed."""
 
-    def __init__(self) -> None:
-        self._list = ui.element("dl").classes("facts")
+    def __init__(self, classes: str = "facts") -> None:
+        self._list = ui.element("dl").classes(classes)
         self._shown: Sequence[Fact] = ()
 
     def show(self, facts: Sequence[Fact]) -> None:
@@ -34,9 +38,11 @@ class Facts:
         self._list.clear()
         with self._list:
             for fact in facts:
-                text("dt", fact.word)
-                with ui.element("dd").props('dir="auto"'):
-                    _value(fact)
+                with ui.element("div"):
+                    text("dt", fact.word)
+                    with ui.element("dd").props('dir="auto"'):
+                        _value(fact)
+                        _below(fact)
 
 
 def _value(fact: Fact) -> None:
@@ -46,3 +52,12 @@ def _value(fact: Fact) -> None:
         link(str(fact.value), fact.href)
     else:
         text("span", str(fact.value))
+
+
+def _below(fact: Fact) -> None:
+    if fact.share is not None:
+        tone = "bad" if fact.share >= 1 else "plain"
+        with ui.element("span").classes("meter-track").props('aria-hidden="true"'):
+            ui.element("span").classes(f"meter-fill meter-fill--{tone}").style(f"width: {min(1, fact.share):.0%}")
+    if fact.note:
+        text("small", fact.note, "cell-note")

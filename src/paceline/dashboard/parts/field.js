@@ -19,7 +19,7 @@ export default {
   emits: ["change"],
   props: {
     label: String, kind: String, value: String, hint: String, fault: String, labelHidden: Boolean,
-    options: Array, attributes: Object,
+    options: Array, attributes: Object, undone: Number,
   },
   data() {
     return { own: this.value, id: `field-${++count}`, timer: 0, told: this.value };
@@ -28,6 +28,10 @@ export default {
     value(value) {
       // Our own words coming back must not overwrite what was typed since.
       if (value !== this.told) this.own = this.told = value;
+    },
+    // The server takes a change back: what is shown is what it says, again.
+    undone() {
+      this.own = this.told = this.value;
     },
   },
   computed: {

@@ -59,8 +59,29 @@ class Field(Element, component="field.js"):
         self.on("change", self._changed)
 
     def set_value(self, value: str) -> None:
-        self.value = value
-        self.props["value"] = value
+        if value != self.value:
+            self.value = self.props["value"] = value
+            self.update()
+
+    def set_options(self, options: Mapping[str, str]) -> None:
+        """Of a select, value to label."""
+        self.props["options"] = [{"value": one, "label": words} for one, words in options.items()]
+        self.update()
+
+    def set_hint(self, hint: str) -> None:
+        if hint != self.props["hint"]:
+            self.props["hint"] = hint
+            self.update()
+
+    def undo(self, value: str) -> None:
+        """A change was not wanted after all."""
+        self.value = self.props["value"] = value
+        self.props["undone"] = self.props.get("undone", 0) + 1
+        self.update()
+
+    def forbid(self, why: str) -> None:
+        """It shows its value, cannot be changed, and says why."""
+        self.props["attributes"] = {**self.props["attributes"], "disabled": True, "title": why}
         self.update()
 
     def set_fault(self, why: str) -> None:

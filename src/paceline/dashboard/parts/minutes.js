@@ -2,7 +2,7 @@
 const HEIGHT = 150;
 const TOP = 10;
 const BOTTOM = 22;
-const LEFT = 34;
+const LEFT = 46;
 
 // The smallest of 1, 2, 5, 10, 20, 50 … that is not below the highest bar.
 function ceiling(value) {

@@ -19,6 +19,10 @@ const Cell = {
   },
   template: `
     <template v-if="kind === 'number'">{{ number(value) }}</template>
+    <template v-else-if="kind === 'next'">
+      <time v-if="value" :datetime="new Date(value).toISOString()" :title="exact(value)">{{ value > now ? relative(value, now) : "now" }}</time>
+      <template v-else>–</template>
+    </template>
     <template v-else-if="kind === 'when'">
       <time v-if="value" :datetime="new Date(value).toISOString()" :title="exact(value)">{{ relative(value, now) }}</time>
       <template v-else>–</template>

@@ -8,6 +8,7 @@ A cell is a plain value, or for some kinds a dict:
     text     "words", or {"text", "href"?, "title"?, "note"?, "tone"?}
     number   an int, or None
     when     Unix ms, or None; ticks by itself
+    next     the same of something to come: what is past is now
     state    {"text", "tone": good|warn|bad|plain|busy, "title"?}
     bar      {"text", "max", "title"?} and {"value", "tone"?}, or several of these in "parts"
     actions  [{"name", "label", "danger"?, "why"? (why it cannot be pressed), "title"?}]
@@ -20,7 +21,7 @@ from typing import Any, Literal
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-Kind = Literal["text", "number", "when", "state", "bar", "actions"]
+Kind = Literal["text", "number", "when", "next", "state", "bar", "actions"]
 Row = dict[str, Any]
 """`id` names it and stays the same; `tone` colours the whole row; the rest are cells by their column's name."""
 
