@@ -1,7 +1,7 @@
 """The dashboard process."""
 
 import asyncio
-import os
+import logging
 import sys
 from typing import cast
 
@@ -14,7 +14,7 @@ from paceline.domain.errors import ConfigError
 from paceline.kits.clock import SystemClock
 from paceline.kits.http import serve
 from paceline.kits.logging import configure_logging
-from paceline.settings import Settings, load
+from paceline.settings import DashboardSettings, load
 
 DEFAULT_PORT = 8080
 
@@ -24,20 +24,18 @@ log = structlog.stdlib.get_logger(__name__)
 def main() -> None:
     """Ends 0 when it was asked to stop, 2 when it cannot start on these settings."""
     try:
-        settings = load(Settings)
+        settings = load(DashboardSettings)
     except ConfigError as error:
         print(f"dashboard: {error}", file=sys.stderr)
         raise SystemExit(2) from error
     configure_logging("dashboard", settings.log_level)
+    # It tells of every browser that comes and goes.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     asyncio.run(_live(settings))
 
 
-async def _live(settings: Settings) -> None:
-    urls = Urls(
-        os.environ.get("GATEWAY_URL") or "http://localhost:4000",
-        os.environ.get("DISPATCHER_URL") or "http://localhost:4001",
-        settings.orchestrator_url,
-    )
+async def _live(settings: DashboardSettings) -> None:
+    urls = Urls(settings.gateway_url, settings.dispatcher_url, settings.orchestrator_url)
     app, visitors = create_app(urls, SystemClock())
     port = settings.port or DEFAULT_PORT
     log.info("listening", host=settings.host, port=port, service="dashboard")

@@ -34,11 +34,11 @@ class Access(Section):
 
     host: str = "127.0.0.1"
     """Address to listen on. Loopback, so that a first run is reachable from this machine only; any other
-    address needs a real `API_KEY`."""
+    address needs a real `API_KEY`, of the dashboard alone it does not: whoever logs in there brings a key."""
 
     port: Port | None = None
     """Port to listen on. Unset, each service takes its own: gateway 4000, dispatcher 4001, orchestrator
-    3000."""
+    3000, dashboard 8080."""
 
     # Secrets
 
