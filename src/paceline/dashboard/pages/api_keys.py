@@ -37,6 +37,7 @@ class Keys:
         self._shown: dict[str, ApiKey] = {}
         with Panel("API keys", classes="panel--flush") as panel:
             self._table = Table("API keys", _COLUMNS, none="No keys.", on_change=visit.live.now, on_act=self._revoke)
+            self._table.classes("cards")
         assert panel.head is not None
         with panel.head:
             button("New key", self._create)

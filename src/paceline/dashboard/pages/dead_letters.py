@@ -39,7 +39,7 @@ class DeadLetters:
         with Panel("Dead letters", classes="panel--flush") as self._panel:
             self._table = Table(
                 "Dead letters", _COLUMNS, none="None matches.", on_change=visit.live.now, on_act=self._act
-            )
+            ).classes("cards")
         assert self._panel.head is not None
         with self._panel.head, ui.element("div").classes("filters"):
             self._class = Choices("Which dead letters", _CLASSES, self._changed)

@@ -35,6 +35,7 @@ class ProxiesTable:
         self._shown: dict[str, Proxy] = {}
         with Panel("Proxies", classes="panel--flush") as self._panel:
             self._table = Table("Proxies", _PROXIES, none="None.", on_change=visit.live.now, on_act=self._act)
+            self._table.classes("cards")
         visit.live.add(self._refresh, self._panel, every_seconds=5)
 
     async def _refresh(self) -> None:
@@ -69,6 +70,7 @@ class ProfilesTable:
         self._visit = visit
         with Panel("Profiles", classes="panel--flush") as self._panel:
             self._table = Table("Profiles", _PROFILES, none="None.", on_change=visit.live.now, on_act=self._act)
+            self._table.classes("cards")
         visit.live.add(self._refresh, self._panel, every_seconds=5)
 
     async def _refresh(self) -> None:

@@ -34,7 +34,7 @@ class JobMessages:
                 none="No message is in this state.",
                 on_change=visit.live.now,
                 on_act=self._act,
-            )
+            ).classes("cards")
         assert panel.head is not None
         with panel.head:
             self._filter = Choices("Which messages", work.FILTERS, self._changed)

@@ -44,7 +44,7 @@ async def build(visit: Visit) -> None:
         await visit.live.now()
 
     with Panel("All jobs", classes="panel--flush") as panel:
-        table = Table("Jobs", _COLUMNS, none="No job matches.", on_change=visit.live.now)
+        table = Table("Jobs", _COLUMNS, none="No job matches.", on_change=visit.live.now).classes("cards")
     assert panel.head is not None
     with panel.head:
         filters = _filters(changed)

@@ -40,7 +40,9 @@ def _numbers(visit: Visit) -> None:
         await visit.live.now()
 
     with Panel("Longest queues", classes="panel--flush") as panel:
-        table = Table("Numbers by their queue", _COLUMNS, none="No number matches.", on_change=visit.live.now)
+        table = Table("Numbers by their queue", _COLUMNS, none="No number matches.", on_change=visit.live.now).classes(
+            "cards"
+        )
     assert panel.head is not None
     with panel.head:
         search = Field("Search", kind="search", placeholder="Number or session", on_change=searched).hidden_label()

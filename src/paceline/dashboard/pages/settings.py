@@ -132,7 +132,7 @@ class _Alerts:
 
 def _trust(visit: Visit) -> None:
     with Panel("Trust table", classes="panel--flush") as panel:
-        table = Table("What a number may do at which age", _LEVELS, none="")
+        table = Table("What a number may do at which age", _LEVELS, none="").classes("cards")
         with ui.element("div").classes("below"):
             facts = Facts("facts facts--flow")
 

@@ -49,7 +49,9 @@ def _listed(visit: Visit) -> None:
             await act(visit, visit.api.suppressions.remove(to), "Taken off the list.")
 
     with Panel("On the list", classes="panel--flush") as panel:
-        table = Table("Suppressed numbers", _COLUMNS, none="Nobody.", on_change=visit.live.now, on_act=lift)
+        table = Table("Suppressed numbers", _COLUMNS, none="Nobody.", on_change=visit.live.now, on_act=lift).classes(
+            "cards"
+        )
 
     async def refresh() -> None:
         page = await visit.api.suppressions.list(cursor=table.cursor, limit=ROWS)
