@@ -1,18 +1,16 @@
 """Login and logout: plain HTML that works before anything else does.
 
-A key is tried at the gateway, which says what it may do. Tries are counted for each address and for all together:
+A key is tried at the gateway, which says what it may do. Tries that fail are counted for each address and for all:
 against guessing stands the length of the keys, this bounds the noise.
 """
 
 from html import escape
 from typing import Any
 
-import msgspec
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from paceline.client import PacelineError, Refused, Unauthorized, Urls
-from paceline.client.calls import Call
 from paceline.dashboard.guarding import NONCE, VISITOR, cookie_name
 from paceline.dashboard.visitors import Visitor, Visitors, ask_with
 from paceline.kits.clock import Clock
@@ -54,17 +52,6 @@ _PAGE = """<!doctype html>
 """
 
 
-class OwnKey(msgspec.Struct, frozen=True, rename="camel"):
-    """What the gateway says of the key that asks."""
-
-    key_id: str
-    name: str
-    scopes: list[str]
-
-
-OWN_KEY = Call("GET", "/v1/keys/self", OwnKey)
-
-
 def routes(urls: Urls, visitors: Visitors, clock: Clock) -> APIRouter:
     router = APIRouter()
     meter = Meter(ADDRESSES_METERED)
@@ -77,15 +64,18 @@ def routes(urls: Urls, visitors: Visitors, clock: Clock) -> APIRouter:
 
     @router.post("/login")
     async def login(request: Request, key: str = Form("", max_length=KEY_LIMIT)) -> Response:
-        if not _counted(meter, request, clock.now_ms()):
+        tries = Tries(meter, request, clock.now_ms())
+        if not tries.allowed:
             return _page(request, "Too many tries. Wait a minute.", status=429)
         if not (key.strip() and key.isascii() and key.isprintable()):
+            tries.count()
             return _page(request, "This is not a valid key.", status=401)
         register_secret(key.strip())
         api = ask_with(urls, key.strip())
         try:
-            own = await api.ask(OWN_KEY)
+            own = await api.keys.own()
         except PacelineError as error:
+            tries.count()
             await api.close()
             return _page(request, *_refusal(error))
         visitor = Visitor(api, own.key_id, own.name, frozenset(own.scopes), clock.now_ms())
@@ -128,16 +118,22 @@ def _page(request: Request, word: str = "", status: int = 200) -> Response:
     return HTMLResponse(page, status_code=status)
 
 
-def _counted(meter: Meter, request: Request, now_ms: int) -> bool:
-    """Whether one more try is allowed, from this address and from all."""
-    address = request.client.host if request.client else ""
-    asked = [(address, TRIES_PER_MINUTE), ("*", ALL_TRIES_PER_MINUTE)]
-    verdicts = [(name, meter.ask(name, per_minute, now_ms)) for name, per_minute in asked]
-    if not all(verdict.allowed for _, verdict in verdicts):
-        return False
-    for name, verdict in verdicts:
-        meter.count(name, verdict)
-    return True
+class Tries:
+    """Those that failed, from this address and from all; whoever has a key is not counted."""
+
+    def __init__(self, meter: Meter, request: Request, now_ms: int) -> None:
+        address = request.client.host if request.client else ""
+        asked = [(address, TRIES_PER_MINUTE), ("*", ALL_TRIES_PER_MINUTE)]
+        self._meter = meter
+        self._verdicts = [(name, meter.ask(name, per_minute, now_ms)) for name, per_minute in asked]
+
+    @property
+    def allowed(self) -> bool:
+        return all(verdict.allowed for _, verdict in self._verdicts)
+
+    def count(self) -> None:
+        for name, verdict in self._verdicts:
+            self._meter.count(name, verdict)
 
 
 def _refusal(error: PacelineError) -> tuple[str, int]:

@@ -36,6 +36,8 @@ async def build(visit: Visit) -> None:
             standing.gone()
             acts.hide()
             raise
+        tools.title.text = words.phone(session.phone)
+        tools.lead.text = " · ".join(part for part in (session.session_id, session.display_name) if part)
         standing.show(session)
         acts.show(session)
         link.show(session)

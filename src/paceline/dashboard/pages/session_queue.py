@@ -12,7 +12,7 @@ from paceline.dashboard.parts.work import message_state
 ROWS = 25
 COLUMNS = [
     Column("position", "#", "number"),
-    Column("to", "To"),
+    Column("to", "To", classes="nowrap"),
     Column("state", "State", "state"),
     Column("why", "Why it waits", classes="words"),
     Column("expires", "Expires", "when"),
@@ -55,7 +55,7 @@ def queue(visit: Visit, session_id: str) -> None:
 def row_of(one: QueuedMessage, *, may: bool) -> Row:
     return {
         "id": one.message_id,
-        "position": one.position,
+        "position": None if one.position is None else one.position + 1,
         "to": {"text": words.phone(one.to), "href": f"/jobs/{one.job_id}", "title": one.message_id},
         "state": message_state(one.state),
         "why": one.waiting.text,

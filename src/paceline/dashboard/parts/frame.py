@@ -27,14 +27,20 @@ def frame(visit: "Visit") -> Iterator[None]:
         yield
 
 
-def heading(title: str, *, lead: str = "") -> ui.element:
+class Heading(ui.element):
     """The page's one `h1`; what is put inside stands at its right."""
-    with ui.element("div").classes("page-head"):
-        with ui.element("div"):
-            text("h1", title).props('dir="auto"')
-            if lead:
-                text("p", lead, "lead")
-        return ui.element("div").classes("page-tools")
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        with ui.element("div").classes("page-head"):
+            with ui.element("div"):
+                self.title = text("h1", title).props('dir="auto"')
+                self.lead = text("p", lead, "lead").props('dir="auto"')
+            super().__init__("div")
+            self.classes("page-tools")
+
+
+def heading(title: str, *, lead: str = "") -> Heading:
+    return Heading(title, lead)
 
 
 def _menu(visit: "Visit") -> None:

@@ -52,7 +52,7 @@ export default {
       const every = this.width < 420 ? 30 : 15;
       return this.minutes
         .map((minute, index) => ({ at: new Date(minute.at), x: LEFT + (index + 0.5) * this.step }))
-        .filter((mark) => mark.at.getMinutes() % every === 0 && mark.x > LEFT + 16 && mark.x < this.width - 16)
+        .filter((mark) => mark.at.getMinutes() % every === 0 && mark.x > LEFT + 26 && mark.x < this.width - 30)
         .map((mark) => ({ x: mark.x, text: mark.at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) }));
     },
     label() {

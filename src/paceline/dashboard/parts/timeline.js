@@ -4,9 +4,9 @@ import { clock, exact, relative } from "/static/times.js";
 const HEIGHT = 112;
 const MIDDLE = 46;
 const SHOWN = 14; // Dots to show on each side, if the time they span is not too long.
-const SHORTEST = 30_000;
+const SHORTEST = 12_000;
 const LONGEST = 20 * 60_000;
-const TICKS = [5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000];
+const TICKS = [2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000];
 
 export default {
   template: `
