@@ -1,5 +1,6 @@
 """One running platform for the whole package, and a stand-in for what a running one would not say."""
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +14,12 @@ from typer.testing import CliRunner, Result
 
 from acceptance.platform import API_KEY, Platform, wait_for
 from paceline.cli import app
+from paceline.cli.exits import Exit
 
 Answer = Callable[[httpx.Request], httpx.Response]
 SETTINGS = ("GATEWAY_URL", "PACELINE_URL", "DISPATCHER_URL", "ORCHESTRATOR_URL", "API_KEY", "PACELINE_DATA")
 PORTS = ("GATEWAY_PORT", "DISPATCHER_PORT", "ORCHESTRATOR_PORT", "DASHBOARD_PORT")
+_NUMBERS = itertools.count(1)
 POLICY = """name = "cli"
 typing_ms = [0, 50]
 burst_limit = 0
@@ -99,6 +102,22 @@ def cli(platform: Platform) -> Cli:
             "PACELINE_DATA": str(platform.data),
         },
     )
+
+
+@pytest.fixture
+def unlinked(cli: Cli) -> Iterator[str]:
+    """A session that shows a code; each its own, since the simulated WhatsApp remembers a link."""
+    name = f"cli-qr-{next(_NUMBERS)}"
+    cli.platform.simulate({"linking": "qr"})
+    assert cli.out("sessions", "create", "447700900077", "--id", name, "--tag", "cli").strip() == name
+    cli.wait_for("its code", "sessions", "show", name, until=lambda one: one["status"] == "SCAN_QR")
+    yield name
+    cli.run("sessions", "remove", name, "--force", "--yes")
+
+    def is_gone(_page: object) -> bool:
+        return cli.run("sessions", "show", name).exit_code == Exit.REFUSED
+
+    cli.wait_for("it to be gone", "sessions", "list", until=is_gone)
 
 
 class Standin:

@@ -1,28 +1,8 @@
 """`sessions`, `fleet`, `proxies` and `profiles`, on a running platform."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from paceline.cli.exits import Exit
 
 from .conftest import Cli
-
-
-@pytest.fixture
-def unlinked(cli: Cli) -> Iterator[str]:
-    """A session that shows a code."""
-    name = "cli-qr"
-    cli.platform.simulate({"linking": "qr"})
-    assert cli.out("sessions", "create", "447700900077", "--id", name, "--tag", "cli").strip() == name
-    cli.wait_for("its code", "sessions", "show", name, until=lambda one: one["status"] == "SCAN_QR")
-    yield name
-    cli.run("sessions", "remove", name, "--force", "--yes")
-
-    def is_gone(_page: object) -> bool:
-        return cli.run("sessions", "show", name).exit_code == Exit.REFUSED
-
-    cli.wait_for("it to be gone", "sessions", "list", until=is_gone)
 
 
 def test_sessions_are_listed_and_looked_at(cli: Cli) -> None:

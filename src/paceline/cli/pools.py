@@ -92,9 +92,8 @@ def ok(proxy: ProxyId, api: FleetApi, reason: Why = None) -> None:
 
 def _marked(answer: "ProxyMarked") -> None:
     was = "" if answer.changed else " (it was so already)"
-    say(
-        f"{answer.proxy.proxy_id} is {answer.proxy.state}{was}; moved to another: {counted(len(answer.moved), 'session')}"
-    )
+    moved = counted(len(answer.moved), "session")
+    say(f"{answer.proxy.proxy_id} is {answer.proxy.state}{was}; moved to another: {moved}")
 
 
 @proxies_app.command("remove")

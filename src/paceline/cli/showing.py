@@ -91,7 +91,7 @@ def _print(drawn: "Table") -> None:
 def text_of(value: Any) -> "Text":
     from rich.text import Text
 
-    if value is None or value == "":
+    if value in (None, "", []):
         return Text(_NOTHING, style="dim")
     if isinstance(value, bool):
         value = "yes" if value else "no"
