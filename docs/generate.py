@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from paceline.cli import reference
 from paceline.domain import sessions, states
 from paceline.domain.codes import CODES
 from paceline.domain.events import EVENT_TYPES
@@ -137,6 +138,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "session-drawing": session_drawing,
     "metrics": metrics,
     "alert-rules": alert_rules,
+    "commands": reference.commands,
+    "exit-codes": lambda: _table(("code", "meaning"), reference.exit_codes()),
 }
 
 

@@ -33,6 +33,7 @@ from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
+from paceline.orchestrator.runners.base import RunnerAway
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
 from paceline.policy.alerts import AlertRules
@@ -123,10 +124,17 @@ class Platform:
         self.terms = Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000)
         self.audit = AuditPages(self.audit_path, asyncio.to_thread)
         self.rng = new_rng(4)
+        self.printed: list[str] | None = []
+        """What workers printed; None is an engine that does not answer."""
         self.services = {name: Served(name, self) for name in MAKERS}
         for name, service in self.services.items():
             watch_requests(service, self.metrics[name])
         self._clients = {name: client_of(name, service) for name, service in self.services.items()}
+
+    async def logs(self, session: str, lines: int) -> list[str]:
+        if self.printed is None:
+            raise RunnerAway("the engine is away")
+        return self.printed[-lines:]
 
     @property
     def gateway(self) -> httpx.AsyncClient:

@@ -93,6 +93,7 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         audit=AuditPages(settings.audit_path, asyncio.to_thread),
         alerts=alerts,
         metrics=parts.metrics,
+        logs=runner.logs,
     )
 
 

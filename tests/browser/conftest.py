@@ -1,0 +1,101 @@
+"""One platform and one browser for all of them; each test gets a tab of its own, logged in as it wants."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from acceptance.platform import API_KEY, Platform, free_ports
+from paceline.client import Operator, Urls
+
+from .chromium import chromium, require_chromium
+
+PATIENCE_MS = 20_000
+"""A page refreshes every few seconds; on a machine with two busy cores that may take a while."""
+NAMES = {"admin": ["send", "read", "admin"], "sender": ["send", "read"], "reader": ["read"]}
+
+Open = Callable[..., Page]
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+class Site:
+    """The platform with its dashboard, and an operator who sees it from the other side."""
+
+    def __init__(self, platform: Platform, port: int) -> None:
+        self.platform = platform
+        self.url = f"http://127.0.0.1:{port}"
+        self.api = Operator(Urls(platform.gateway, platform.dispatcher, platform.orchestrator), API_KEY)
+        self.keys = {"admin": API_KEY} | {
+            name: self.api.keys.create(name, scopes).key for name, scopes in NAMES.items() if name != "admin"
+        }
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    require_chromium()
+    port = free_ports(1)
+    platform = Platform(sessions=3, env={"DASHBOARD_PORT": str(port)})
+    try:
+        platform.start()
+        yield Site(platform, port)
+    finally:
+        platform.destroy(keep=False)
+
+
+@pytest.fixture(scope="session")
+def cookies(browser: Browser, site: Site) -> dict[str, list[dict[str, object]]]:
+    """Logged in once for each kind of key."""
+    found: dict[str, list[dict[str, object]]] = {}
+    for name, key in site.keys.items():
+        context = browser.new_context()
+        log_in(context.new_page(), site, key)
+        found[name] = context.cookies()  # type: ignore[assignment]
+        context.close()
+    return found
+
+
+@pytest.fixture
+def open_page(browser: Browser, site: Site, cookies: dict[str, list[dict[str, object]]]) -> Iterator[Open]:
+    """`open_page("/jobs")` as an admin at a desk, in light; or as another, elsewhere, in the dark. What goes wrong in
+    the page's own scripts fails the test."""
+    contexts: list[BrowserContext] = []
+    faults: list[str] = []
+
+    def opened(path: str = "/", *, who: str = "admin", width: int = 1440, theme: str = "light") -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
+        contexts.append(context)
+        context.add_cookies(cookies[who])  # type: ignore[arg-type]
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(site.url + path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def log_in(page: Page, site: Site, key: str) -> None:
+    page.goto(f"{site.url}/login")
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fleet")
+
+
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Callable[[str], Path]:
+    def written(text: str) -> Path:
+        path = tmp_path / "contacts.csv"
+        path.write_text(text)
+        return path
+
+    return written
