@@ -381,8 +381,8 @@ class TestMark:
 
     @pytest.mark.parametrize("is_gone", [False, True], ids=["its worker was there", "its worker was gone"])
     def test_a_ban_between_a_mark_and_the_next_start_keeps_the_address(self, stage: Stage, is_gone: bool) -> None:
-        """The mark made the phone forget its proxy. Banned a moment later and restarted by an operator, it came back from
-        another address (I10)."""
+        """The mark made the phone forget its proxy. Banned a moment later and restarted by an operator, it came back
+        from another address (I10)."""
         pool(stage)
         wanting(stage, SESSION)
         begin(stage)
