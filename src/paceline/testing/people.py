@@ -51,6 +51,8 @@ class Client(People):
         intake = Intake(store, self.world.rules, Random(self.scenario.seed))
         if self.world.customer is not None:
             await self.insist(process, self.world.customer.subscribe)
+        if self.scenario.around.proxies:
+            await self.insist(process, partial(self._add_proxies, store))
         for phone in self.scenario.phones:
             await self.insist(process, partial(self._register, store, phone))
         for at_ms, deed in sorted(self._deeds(store, intake), key=lambda item: item[0]):
@@ -70,9 +72,18 @@ class Client(People):
             deeds.append((at_ms, partial(self._cancel, store, self.scenario.jobs[index])))
         return deeds
 
+    async def _add_proxies(self, store: Store) -> None:
+        urls = [proxy_url(number) for number in range(self.scenario.around.proxies)]
+        await store.inventory.add_proxies(urls, limit=100, by="world", now_ms=self.sim.now_ms)
+
+    @property
+    def _driver(self) -> str:
+        """As far as the platform knows: one that goes out by a proxy, if there are any."""
+        return "baileys" if self.scenario.around.proxies else "simulated"
+
     async def _register(self, store: Store, phone: PhonePlan) -> None:
         await store.sessions.register(
-            phone.session, phone.phone, driver="simulated", created_at_ms=self.scenario.start_ms - phone.age_ms,
+            phone.session, phone.phone, driver=self._driver, created_at_ms=self.scenario.start_ms - phone.age_ms,
             timezone=phone.timezone, tags=[], limit=4, now_ms=self.sim.now_ms,
         )  # fmt: skip
 
@@ -120,7 +131,7 @@ class Client(People):
 
     async def _outage(self) -> None:
         worker = self.world.workers.of(self.scenario.phones[0].session)
-        worker.frozen_until_ms = self.sim.now_ms + self.scenario.outage[1]
+        self.sim.freeze(worker, self.scenario.outage[1])
 
     async def _suppress(self, store: Store, to: str) -> None:
         await store.guards.suppress([Suppression(to, self.sim.now_ms)])
@@ -129,6 +140,10 @@ class Client(People):
     async def _cancel(self, store: Store, job: JobPlan) -> None:
         for job_id in self.world.ids_of(job):
             await cancel_job(self.world, store, job_id)
+
+
+def proxy_url(number: int) -> str:
+    return f"socks5h://user:secret@10.0.0.{number + 1}:1080"
 
 
 async def cancel_job(world: "World", store: Store, job_id: str) -> None:

@@ -14,6 +14,8 @@ from zlib import crc32
 from paceline.domain.errors import Unavailable
 from paceline.testing.steps import Do, Faults, Killed, Pause, Point, Process, ProcessDied, Request, Thread
 
+NEVER_MS = 2**62
+
 
 class Sim:
     def __init__(self, seed: int, start_ms: int, faults: Faults) -> None:
@@ -52,10 +54,24 @@ class Sim:
             raise Killed(process)
 
     def start(self, process: Process, coroutine: Coroutine[Request, Any, Any]) -> None:
-        """Something more that a running process does."""
+        """Something more that a running process does; one that is down does nothing."""
+        if not process.up:
+            coroutine.close()
+            return
         thread = Thread(process, coroutine)
         process.threads.append(thread)
         self._ready.append(thread)
+
+    def freeze(self, process: Process, ms: int) -> None:
+        process.frozen_until_ms = max(process.frozen_until_ms, self.now_ms + ms)
+
+    def end(self, process: Process) -> None:
+        """For good."""
+        if process.up:
+            self._fail(process)
+        elif process.on_death is not None:
+            process.on_death()
+        process.boot_at_ms = NEVER_MS
 
     def kill(self, process: Process) -> None:
         """Somebody outside restarts it."""
@@ -163,7 +179,7 @@ class Sim:
             thread.error = ProcessDied(f"{owner.name} is down")
             return
         if self.chance(self.faults.freeze):
-            owner.frozen_until_ms = self.now_ms + self.rng.randint(*self.faults.freeze_ms)
+            self.freeze(owner, self.rng.randint(*self.faults.freeze_ms))
         if isinstance(request, Do) and self.chance(self.faults.refuse):
             thread.error = Unavailable("refused by the simulation")
             return
@@ -186,12 +202,16 @@ class Sim:
     def _fail(self, process: Process) -> None:
         process.crashes += 1
         process.up = False
-        process.boot_at_ms = self.now_ms + self.rng.randint(*self.faults.restart_ms)
         for thread in process.threads:
             thread.alive = False
             if thread is not self._current:
                 thread.coroutine.close()
         process.threads.clear()
+        if process.on_death is not None:
+            process.boot_at_ms = NEVER_MS
+            process.on_death()
+            return
+        process.boot_at_ms = self.now_ms + self.rng.randint(*self.faults.restart_ms)
         self._set_alarm(process.boot_at_ms, process)
 
     def chance(self, probability: float) -> bool:
