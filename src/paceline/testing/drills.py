@@ -240,7 +240,27 @@ def _provisioned() -> list[Scenario]:
     ]
 
 
+def _files() -> list[Scenario]:
+    job = _plain_job("pictures", EARLY, 30, file="a picture")
+    around, faults = Around(bad_files=0.5), Faults(crash=0.003, until_ms=EARLY + 5 * MINUTE_MS)
+    return [_drill(30, FAST, [job], start_ms=EARLY, phones=4, around=around, faults=faults)]
+
+
+def _set_clocks() -> list[Scenario]:
+    """The clock is set forward past closing time again and again, while workers hold messages to be sent before it."""
+    start = NOON - 10 * MINUTE_MS
+    jobs = [_plain_job("many", start, 60)]
+    deeds = [
+        Deed(at_ms=start + at * 1_000, kind="clock", value=ms)
+        for at, ms in ((31, 10 * MINUTE_MS), (86_000, 25 * HOUR_MS), (90_000, HOUR_MS))
+    ]
+    return [
+        _drill(31, TIGHT, jobs, start_ms=start, phones=6, deeds=deeds),
+        _drill(32, BURSTY, jobs, start_ms=start, deeds=deeds),
+    ]
+
+
 DRILLS = [
     *_pace(), *_closing(), *_platform(), *_buttons(), *_shared(), *_guarded(), *_posted(), *_proven_late(),
-    *_paused_sessions(), *_words(), *_stops(), *_told(), *_provisioned(),
+    *_paused_sessions(), *_words(), *_stops(), *_told(), *_provisioned(), *_files(), *_set_clocks(),
 ]  # fmt: skip

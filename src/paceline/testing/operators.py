@@ -56,6 +56,8 @@ class Operators(People):
             self._hear(self.scenario.phones[deed.which], *deed.value)
         elif deed.kind in ("pause", "resume", "stop", "start", "guard"):
             await self._press(process, deed.kind, "", deed.value)
+        elif deed.kind == "clock":
+            self.sim.jump(deed.value)
         elif deed.kind == "hang":
             self._hang(self.scenario.phones[deed.which].session, deed.value)
         elif deed.kind in ("proxy_bad", "proxy_ok"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from paceline.domain.errors import Conflict, RequestError, Unavailable
+from paceline.domain.media import Media
 from paceline.gateway.idempotency import Idempotency
 from paceline.gateway.intake import Intake
 from paceline.gateway.schemas import JobRequest, SendRequest
@@ -48,7 +49,7 @@ class Client(People):
     async def live(self, process: Process) -> None:
         """Registers the fleet, then does everything the scenario says, each at its time and until it is answered."""
         store = self.world.store(self.world.gateway)
-        intake = Intake(store, self.world.rules, Random(self.scenario.seed))
+        intake = Intake(store, self.world.rules, Random(self.scenario.seed), media=self.world.files)
         if self.world.customer is not None:
             await self.insist(process, self.world.customer.subscribe)
         if self.scenario.around.proxies:
@@ -114,8 +115,10 @@ class Client(People):
             )
             answer = await intake.send(single, by="world", job_id=job_id, idem_key=job.name, now_ms=now_ms)
         else:
+            file = await self._upload(job, now_ms) if job.file else None
             request = JobRequest(
-                mode="message",
+                mode="document" if file else "message",
+                media_ref=file.ref if file else None,
                 contacts=list(job.contacts),
                 text=job.text,
                 priority=job.priority,
@@ -128,6 +131,11 @@ class Client(People):
             )
             answer = await intake.job(request, by="world", job_id=job_id, idem_key=job.name, now_ms=now_ms)
         return msgspec.json.encode(answer)
+
+    async def _upload(self, job: JobPlan, now_ms: int) -> Media:
+        file = self.world.files.keep(job.file)
+        await self.world.gateway_store.media.save(file, now_ms=now_ms)
+        return file
 
     async def _outage(self) -> None:
         worker = self.world.workers.of(self.scenario.phones[0].session)

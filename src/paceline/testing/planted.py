@@ -179,6 +179,10 @@ BUGS = [
         "mark_proxy.lua": ("if call('HGET', K.phone(known.phone), 'quarantined') == '1' then", "if false then"),
         "begin_start.lua": ("if call('HGET', K.phone(phone), 'quarantined') == '1' then return nil end", "")},
         seeds=(-29,)),
+    # Files and clocks.
+    Bug("a damaged file is sent", "I2", python=("paceline.worker.media.sha256_of", "_whatever_came"), seeds=(-30,)),
+    Bug("a worker does not look at its window", "I4", python=("paceline.worker.sender.Sender._window_open", "_open"),
+        seeds=(-4,)),
     # What customers are told.
     Bug("a delivery that failed is not tried again", "events", {
         "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",

@@ -6,6 +6,7 @@ reply of what it just did.
 """
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
 from typing import Any
@@ -32,6 +33,7 @@ class Sim:
         self._alarms: list[tuple[int, int, Thread | Process, int]] = []
         """A heap of (when, how many were set before, who sleeps or is to boot, which of its sleeps)."""
         self._alarms_set = 0
+        self._jumped_ms = 0
         self._waiting: dict[str, dict[Thread, None]] = {}
         """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
 
@@ -62,6 +64,16 @@ class Sim:
         process.threads.append(thread)
         self._ready.append(thread)
 
+    def jump(self, ms: int) -> None:
+        """The clock is set forward. Who sleeps, sleeps as long as it would have: sleeping does not ask the clock."""
+        self.now_ms += ms
+        self.faults = replace(self.faults, until_ms=self.faults.until_ms + ms)
+        self._alarms = [(at_ms + ms, *rest) for at_ms, *rest in self._alarms]  # type: ignore[misc]
+        for process in self.processes:
+            process.boot_at_ms += ms
+            process.frozen_until_ms += ms
+        self._jumped_ms += ms
+
     def freeze(self, process: Process, ms: int) -> None:
         process.frozen_until_ms = max(process.frozen_until_ms, self.now_ms + ms)
 
@@ -87,8 +99,9 @@ class Sim:
 
     def run(self, until: Callable[[], bool], *, deadline_ms: int, max_steps: int) -> bool:
         """Runs until the condition holds; False if the deadline or the step limit came first."""
-        ready, alarms = self._ready, self._alarms
-        while self.now_ms < deadline_ms and self.steps < max_steps:
+        ready, jumped_ms = self._ready, self._jumped_ms
+        while self.now_ms < deadline_ms + self._jumped_ms - jumped_ms and self.steps < max_steps:
+            alarms = self._alarms
             while alarms and alarms[0][0] <= self.now_ms:
                 self._ring(*heappop(alarms)[2:])
             if ready:

@@ -97,7 +97,7 @@ class Workers:
                 sim, session, process, world.orchestrator,
                 desk=world.desk, settling=world.settling,
                 words=Words(sim, session, world.orchestrator, world.inbound, world.outside),
-                late_words=world.scenario.around.late_words, terms=self._terms,
+                late_words=world.scenario.around.late_words, files=world.files, terms=self._terms,
             ),
             driver=driver,
             journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=world.clock.now_ms),

@@ -34,6 +34,7 @@ from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
 from paceline.testing import customers, fleet
 from paceline.testing.asking import Question, ask
+from paceline.testing.files import Files
 from paceline.testing.operators import Operators
 from paceline.testing.outside import Outside
 from paceline.testing.people import Client
@@ -88,6 +89,7 @@ class World:
         self._mutate = mutate
         receiver = scenario.around.receiver
         self.customer = customers.Customer(self, receiver) if receiver else None
+        self.files = Files(self.sim, scenario.around.bad_files)
         self.runner = fleet.SimRunner(self) if scenario.around.provisioned else None
         self.workers = Workers(self)
         self.ledgers = self.workers.ledgers
