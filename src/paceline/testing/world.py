@@ -32,8 +32,9 @@ from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
-from paceline.testing import customers
+from paceline.testing import customers, fleet
 from paceline.testing.asking import Question, ask
+from paceline.testing.files import Files
 from paceline.testing.operators import Operators
 from paceline.testing.outside import Outside
 from paceline.testing.people import Client
@@ -88,6 +89,8 @@ class World:
         self._mutate = mutate
         receiver = scenario.around.receiver
         self.customer = customers.Customer(self, receiver) if receiver else None
+        self.files = Files(self.sim, scenario.around.bad_files)
+        self.runner = fleet.SimRunner(self) if scenario.around.provisioned else None
         self.workers = Workers(self)
         self.ledgers = self.workers.ledgers
         self._looked_at_step = 0
@@ -140,7 +143,8 @@ class World:
             process.boot = partial(self._dispatcher, process)
             self.sim.add(process)
         self.dispatcher_store, self.gateway_store = self.store(process), self.store(self.gateway)
-        self.workers.start()
+        if self.runner is None:
+            self.workers.start()
         client = Process("client", lambda: [])
         client.boot = lambda: [self._client.live(client)]
         self.sim.add(client)
@@ -157,7 +161,10 @@ class World:
         self.enqueue = Enqueue(store)
 
     def _orchestrator(self) -> list[Coroutine[Request, Any, Any]]:
-        return [self._loop(self.settling.sweep, "sweep")]
+        loops = [self._loop(self.settling.sweep, "sweep")]
+        if self.runner is not None:
+            loops += fleet.loops(self, self.store(self.orchestrator), self.runner, self._loop)
+        return loops
 
     def _dispatcher(self, process: Process) -> list[Coroutine[Request, Any, Any]]:
         store = self.store(process)
