@@ -2,18 +2,16 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import msgspec
 
 from paceline.alerts.channels import Channel
 from paceline.alerts.loop import Alerts
-from paceline.dispatcher.app import create_app as dispatcher_app
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
@@ -21,7 +19,6 @@ from paceline.dispatcher.pacer import Pacer
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.edge import Keys, Limits, digest
-from paceline.gateway.app import create_app as gateway_app
 from paceline.gateway.intake import Intake
 from paceline.gateway.measures import GatewayMeasures
 from paceline.gateway.media import MediaDesk
@@ -30,9 +27,7 @@ from paceline.kits.media_store import MediaFiles
 from paceline.kits.rng import new_rng
 from paceline.kits.safe_http import SafeHttp
 from paceline.kits.secrets import derive
-from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate
-from paceline.orchestrator.app import create_app as orchestrator_app
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.measures import OrchestratorMeasures
@@ -53,8 +48,7 @@ from paceline.telemetry.fleet import FleetReadings
 from paceline.telemetry.service import new_metrics, watch_requests
 
 from . import documented
-
-T = TypeVar("T")
+from .standins import MAKERS, Served
 
 NOON = 1_773_136_800_000
 """Tuesday, 10 March 2026, noon in Jerusalem: everybody in these tests is awake."""
@@ -84,25 +78,6 @@ class HandClock:
 
     def forward(self, ms: int) -> None:
         self.at_ms += ms
-
-
-class OnDemand(Mapping[str, T]):
-    """Made when first asked for: putting one service together takes a tenth of a second, and most tests need one."""
-
-    def __init__(self, makers: Mapping[str, Callable[[], T]]) -> None:
-        self._makers = makers
-        self.made: dict[str, T] = {}
-
-    def __getitem__(self, name: str) -> T:
-        if name not in self.made:
-            self.made[name] = self._makers[name]()
-        return self.made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
 
 
 class Platform:
@@ -141,54 +116,17 @@ class Platform:
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
-        self.services = OnDemand(
-            {"gateway": self._gateway, "dispatcher": self._dispatcher, "orchestrator": self._orchestrator}
-        )
-        self._clients = OnDemand({name: partial(self._client, name) for name in self.services})
-
-    def _gateway(self) -> Service:
-        return gateway_app(
-            self.store,
-            self.intake,
-            self.media,
-            self.keys,
-            self.clock,
-            outlets=self.outlets,
-            metrics=self.metrics["gateway"],
-        )
-
-    def _dispatcher(self) -> Service:
-        return dispatcher_app(
-            self.engine,
-            self.store,
-            self.keys,
-            rules=self.rules,
-            clock=self.clock,
-            rng=new_rng(4),
-            metrics=self.metrics["dispatcher"],
-        )
-
-    def _orchestrator(self) -> Service:
-        return orchestrator_app(
-            store=self.store,
-            desk=Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures),
-            settling=self.settling,
-            inbound=Inbound(self.store, self.settling),
-            registry=Registry(self.store, new_rng(3)),
-            waiters=self.waiters,
-            gate=WorkerGate(WEBHOOK_SECRET),
-            keys=self.keys,
-            clock=self.clock,
-            terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
-            media=self.files,
-            audit=AuditPages(self.audit_path, asyncio.to_thread),
-            alerts=self.alerts,
-            metrics=self.metrics["orchestrator"],
-        )
-
-    def _client(self, name: str) -> httpx.AsyncClient:
-        watch_requests(self.services[name], self.metrics[name])
-        return client_of(name, self.services[name])
+        self.desk = Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures)
+        self.inbound = Inbound(self.store, self.settling)
+        self.registry = Registry(self.store, new_rng(3))
+        self.gate = WorkerGate(WEBHOOK_SECRET)
+        self.terms = Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000)
+        self.audit = AuditPages(self.audit_path, asyncio.to_thread)
+        self.rng = new_rng(4)
+        self.services = {name: Served(name, self) for name in MAKERS}
+        for name, service in self.services.items():
+            watch_requests(service, self.metrics[name])
+        self._clients = {name: client_of(name, service) for name, service in self.services.items()}
 
     @property
     def gateway(self) -> httpx.AsyncClient:
@@ -211,7 +149,7 @@ class Platform:
             await self.store.guards.save_key(ApiKeyRecord(name, digest(key.encode()), scopes))
 
     async def close(self) -> None:
-        for client in self._clients.made.values():
+        for client in self._clients.values():
             await client.aclose()
         await self.link.close()
         self._folder.cleanup()
@@ -320,7 +258,7 @@ class Platform:
         return found
 
 
-def client_of(name: str, service: Service) -> httpx.AsyncClient:
+def client_of(name: str, service: Served) -> httpx.AsyncClient:
     """Asks that service, and looks whether each answer is one its document has."""
 
     async def check(answer: httpx.Response) -> None:

@@ -16,6 +16,7 @@ from paceline.gateway import checks, receipts, stretches
 from paceline.gateway.choosing import Choosing
 from paceline.gateway.measures import Measures
 from paceline.gateway.picture import Watcher
+from paceline.gateway.pressure import Pressure
 from paceline.gateway.schemas import (
     BatchAccepted,
     BatchRequest,
@@ -71,6 +72,7 @@ class Intake:
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
         self.watcher = Watcher(store, rules, strategy, route_ahead)
+        self.pressure = Pressure(store)
         self._numbers = Choosing(store)
         self.measures = measures or Measures()
 
