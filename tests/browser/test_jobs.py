@@ -110,7 +110,7 @@ def test_whoever_may_only_read_finds_nothing_to_press(open_page: Open, later: st
 
 def test_a_job_that_is_not_there_is_said_once(open_page: Open) -> None:
     page = open_page("/jobs/01KKBK4FE0S7MP2BKPJTKCXK0V")
-    expect(page.get_by_text("There is no such job")).to_be_visible()
+    expect(page.get_by_text("There is no such job, or it ended")).to_be_visible()
     expect(page.get_by_role("alert").locator("visible=true")).to_have_count(0)
 
 

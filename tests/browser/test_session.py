@@ -100,7 +100,7 @@ def test_what_it_does_and_did_is_told(site: Site, open_page: Open) -> None:
     sent = site.api.jobs.create(contacts=["447700900500"], text="Hello", phone=phone)
     site.api.jobs.wait(sent.job_id)
     page = open_page("/sessions/sim-1")
-    expect(page.get_by_role("region", name="Events")).to_contain_text("Message sent · +44 7700 900500")
+    expect(page.get_by_role("region", name="Events")).to_contain_text("Sent · +44 7700 900500")
     expect(page.get_by_role("region", name="History")).to_contain_text(f"Sent {sent.job_id}:0")
     expect(page.locator(".dot-sent")).not_to_have_count(0)
     expect(page.get_by_role("img", name="Pacing")).to_be_visible()
