@@ -4,6 +4,7 @@ that each can answer, and an example of what is sent and of what comes back. Nei
 from typing import Any
 
 from paceline.kits.openapi import Entry, Reference
+from paceline.telemetry.service import REFERENCE as METRICS
 
 _AT = 1_773_137_280_000
 """Tuesday, 10 March 2026, eight minutes past noon in Jerusalem."""
@@ -175,6 +176,7 @@ _JOB_EVENT = {
 }
 
 REFERENCE: Reference = {
+    **METRICS,
     "GET /health": Entry(
         answer={"status": "ok", "running": True, "processed": 812, "routed": 4_096, "failed": 0, "activePacers": 3}
     ),

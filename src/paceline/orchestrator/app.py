@@ -14,6 +14,7 @@ from paceline.domain.ids import whatsapp_id
 from paceline.edge import Keys, holder, service
 from paceline.kits.clock import Clock
 from paceline.kits.media_store import MediaFiles
+from paceline.kits.metrics import Metrics
 from paceline.kits.secrets import derive
 from paceline.kits.web import AnyRequest, Handler, Service, read_body
 from paceline.orchestrator import protocol
@@ -47,6 +48,7 @@ from paceline.orchestrator.settling import Settling, Word
 from paceline.orchestrator.waiters import Waiters
 from paceline.store.outbox import Outbox
 from paceline.store.store import Store
+from paceline.telemetry.service import metrics_route, new_metrics
 
 _WORKER: dict[str, Any] = {"status_code": 200, "tags": ["Workers"], "security": WORKER_SECRET}
 _PATH = "/api/worker/sessions/{session_id:str}"
@@ -83,6 +85,7 @@ def create_app(
     audit: AuditPages | None = None,
     alerts: Alerts | None = None,
     logs: ReadLogs = no_logs,
+    metrics: Metrics | None = None,
 ) -> Service:
     return service(
         name="orchestrator",
@@ -99,6 +102,7 @@ def create_app(
             *([audit_route(audit, keys)] if audit else []),
             *(alert_routes(alerts, keys) if alerts else []),
             _webhook(inbound, gate, clock),
+            metrics_route(metrics or new_metrics(), keys),
             _health(store),
         ],
     )

@@ -14,6 +14,7 @@ from paceline.store.inventory import InventoryStore
 from paceline.store.jobs import Jobs
 from paceline.store.letters import Letters
 from paceline.store.lists import Lists
+from paceline.store.measure import Measure
 from paceline.store.media import MediaBook
 from paceline.store.operators import Operators
 from paceline.store.outbox import Outbox
@@ -54,3 +55,4 @@ class Store:
         self.webhooks = Webhooks(caller)
         self.alerts = AlertBook(caller)
         self.audit = AuditTrail(caller)
+        self.measure = Measure(caller)

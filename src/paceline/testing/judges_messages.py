@@ -51,7 +51,7 @@ def ends_are_justified(evidence: Evidence) -> Iterator[str]:
     for task, view in evidence.messages.items():
         reasons: dict[str, Callable[[], bool]] = {
             "expired": lambda: _expired(evidence, view),  # noqa: B023 - asked at once
-            "suppressed": lambda: view.contact.to in evidence.world.suppressed_at,  # noqa: B023
+            "suppressed": lambda: evidence.may_be_suppressed(view.contact.to),  # noqa: B023
             "canceled": lambda: _canceled(evidence, task, view),  # noqa: B023
             "failed": lambda: _failed(evidence, task, view),  # noqa: B023
         }

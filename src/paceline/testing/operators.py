@@ -32,13 +32,14 @@ class Operators(People):
 
     def __init__(self, world: "World") -> None:
         super().__init__(world)
+        self._deeds = sorted(world.scenario.deeds, key=lambda deed: deed.at_ms)
         self._deeds_done = 0
         self._since: dict[tuple[str, str], int] = {}
         """What the night watch saw standing, and since when."""
         self._words = 0
 
     async def press_all(self, process: Process) -> None:
-        for deed in self.scenario.deeds[self._deeds_done :]:
+        for deed in self._deeds[self._deeds_done :]:
             await Pause(deed.at_ms)
             await self._do(process, deed)
             self._deeds_done += 1
@@ -49,7 +50,9 @@ class Operators(People):
                 which = f"{job_id}:{deed.value}" if deed.kind == "cancel_message" else job_id
                 await self._press(process, deed.kind, which)
         elif deed.kind == "hear":
-            self._hear(self.scenario.phones[deed.which], deed.value)
+            self._hear(self.scenario.phones[deed.which], deed.value, "hello")
+        elif deed.kind == "stop_word":
+            self._hear(self.scenario.phones[deed.which], *deed.value)
         elif deed.kind in ("pause", "resume", "stop", "start", "guard"):
             await self._press(process, deed.kind, "", deed.value)
         elif deed.kind in ("pause_session", "resume_session"):
@@ -57,10 +60,10 @@ class Operators(People):
         else:
             await self._press(process, deed.kind, self.scenario.phones[deed.which].session, deed.value)
 
-    def _hear(self, plan: PhonePlan, who: str) -> None:
+    def _hear(self, plan: PhonePlan, who: str, text: str) -> None:
         """Somebody writes to a number, unasked."""
         self._words += 1
-        self.world.workers.hear(plan.session, who, f"3AFFFF{self._words:014X}")
+        self.world.workers.hear(plan.session, who, text, f"3AFFFF{self._words:014X}")
 
     async def _press(self, process: Process, kind: str, which: str, value: Any = None) -> Pressed:
         about = self.world.outside.phone_of.get(which, which)

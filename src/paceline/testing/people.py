@@ -49,6 +49,8 @@ class Client(People):
         """Registers the fleet, then does everything the scenario says, each at its time and until it is answered."""
         store = self.world.store(self.world.gateway)
         intake = Intake(store, self.world.rules, Random(self.scenario.seed))
+        if self.world.customer is not None:
+            await self.insist(process, self.world.customer.subscribe)
         for phone in self.scenario.phones:
             await self.insist(process, partial(self._register, store, phone))
         for at_ms, deed in sorted(self._deeds(store, intake), key=lambda item: item[0]):
@@ -122,7 +124,7 @@ class Client(People):
 
     async def _suppress(self, store: Store, to: str) -> None:
         await store.guards.suppress([Suppression(to, self.sim.now_ms)])
-        self.world.suppressed_at.setdefault(to, self.sim.now_ms)
+        self.outside.suppressed_at.setdefault(to, self.sim.now_ms)
 
     async def _cancel(self, store: Store, job: JobPlan) -> None:
         for job_id in self.world.ids_of(job):

@@ -154,6 +154,29 @@ BUGS = [
                             "if byte then return reply('OK', {state = 'X'}) end")}, seeds=(38,)),
     Bug("canceling a queue forgets what is parked", "I9", {
         "cancel_queue.lua": ("call('ZRANGE', K.parked(a.phone), 0, left - 1)", "{}")}, seeds=(-12,)),
+    # What workers tell.
+    Bug("a late receipt takes a later one back", "I1", {
+        "20_task.lua": ("if from == '' or not has(NEXT[from], to) then return false, from end",
+                        "if from == '' or not (has(NEXT[from], to) or from == 'R' and to == 'D')"
+                        " then return false, from end")}, seeds=(-24,)),
+    Bug("a late word about a limit replaces a newer one", "I10", {
+        "restriction_event.lua": ("if a.at < tonumber(", "if false and a.at < tonumber(")}, seeds=(-25,)),
+    Bug("a stop word is not understood", "I9", python=("paceline.policy.stopwords.says_stop", "_deaf"), seeds=(-26,)),
+    Bug("every stop is confirmed", "I9", {
+        "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",
+                              "put_on_list(a.from, a.also, a.info)")}, seeds=(-26,)),
+    # What customers are told.
+    Bug("a delivery that failed is not tried again", "events", {
+        "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",
+                                "  call('ZREM', K.webhook_outbox(a.webhook), a.delivery)\n")}, seeds=(-27,)),
+    Bug("the cursor moves past what no outbox has", "events", {
+        "feed_webhook.lua": ("for _, item in ipairs(a.items or {}) do",
+                             "for _, item in ipairs({unpack(a.items or {}, 2)}) do")}, seeds=(-27,)),
+    Bug("every try has an id of its own", "events",
+        python=("paceline.gateway.deliveries.public_id", "_another_id"), seeds=(-27,)),
+    Bug("an end is told again with every word about it", "events", {
+        "20_task.lua": ("for step = (string.find(WENT_OUT, from, 1, true) or 0) + 1, last do",
+                        "for step = 1, last do")}, seeds=(-27,)),
     # SEND_MODE=api.
     Bug("a hand-over by post is forgotten", "I1", {
         "hand_off.lua": ("call('ZADD', K.handing(), a.now, item.task)", "")}, seeds=(-18,)),

@@ -107,6 +107,16 @@ def _all_are_old(policy: Policy, created_at_ms: int | None, *, now_ms: int) -> L
     return policy.levels[-1]
 
 
+def _another_id(event_id: str) -> str:
+    global _ids_given  # noqa: PLW0603 - a planted bug need not be pretty
+    _ids_given += 1
+    return f"evt_{event_id}#{_ids_given}"
+
+
+def _deaf(said: str, words: Any) -> bool:
+    return False
+
+
 _ids_given = 0
 
 

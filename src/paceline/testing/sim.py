@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from heapq import heappop, heappush
 from random import Random
 from typing import Any
+from zlib import crc32
 
 from paceline.domain.errors import Unavailable
 from paceline.testing.steps import Do, Faults, Killed, Pause, Point, Process, ProcessDied, Request, Thread
@@ -22,6 +23,8 @@ class Sim:
         self.processes: list[Process] = []
         self.steps = 0
         self.injected = 0
+        self.trace = 0
+        """Who ran when, boiled down to a number: two runs with the same one went the same way, step by step."""
         self._current: Thread | None = None
         self._ready: list[Thread] = []
         self._alarms: list[tuple[int, int, Thread | Process, int]] = []
@@ -98,6 +101,7 @@ class Sim:
         self.steps += 1
         # Nothing takes no time at all; two steps rarely fall into the same millisecond for long.
         self.now_ms += self.rng.random() < 0.3
+        self.trace = crc32(b"%d %a" % (self.now_ms, thread.process.name), self.trace)
         request, thread.request = thread.request, None
         self._current = thread
         try:
@@ -109,7 +113,9 @@ class Sim:
             self._fail(killed.process)
         except StopIteration:
             thread.alive = False
-            thread.process.threads.remove(thread)
+            # Its process may have died in this very step.
+            if thread in thread.process.threads:
+                thread.process.threads.remove(thread)
         finally:
             self._current = None
 

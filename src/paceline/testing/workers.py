@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from paceline.testing.plans import PhonePlan
 from paceline.testing.ports import PatientDriver, SimProtocol, SimWake
 from paceline.testing.steps import Killed, Process, Request
+from paceline.testing.words import Words
 from paceline.worker.core import WorkerCore
 from paceline.worker.drivers.account import Account
 from paceline.worker.drivers.ledger import LedgerBook, MemoryLedger
@@ -48,10 +49,10 @@ class Workers:
     def of(self, session: str) -> Process:
         return self._processes[session]
 
-    def hear(self, session: str, who: str, message_id: str) -> None:
+    def hear(self, session: str, who: str, text: str, message_id: str) -> None:
         """Somebody writes to the number of this session."""
         if server := self._servers.get(session):
-            server.hear(who, "hello", message_id, self._sim.now_ms)
+            server.hear(who, text, message_id, self._sim.now_ms)
             self._sim.notify(f"driver:{session}:{self._lives[session]}")
 
     def lift_bans(self, phone: str) -> None:
@@ -86,8 +87,9 @@ class Workers:
             instance_id=f"life-{session}-{life}",
             protocol=SimProtocol(
                 sim, session, process, world.orchestrator,
-                desk=world.desk, settling=world.settling, inbound=world.inbound, outside=world.outside,
-                terms=self._terms,
+                desk=world.desk, settling=world.settling,
+                words=Words(sim, session, world.orchestrator, world.inbound, world.outside),
+                late_words=world.scenario.around.late_words, terms=self._terms,
             ),
             driver=driver,
             journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=world.clock.now_ms),

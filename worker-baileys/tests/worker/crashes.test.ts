@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { Stage, until } from "./stage.js";
+import { PHONE, Stage, until } from "./stage.js";
 
 /** In the order in which a send passes them, and how often the message may then stand in the server's book. */
 const STEPS: readonly (readonly [string, number])[] = [
@@ -63,6 +63,34 @@ for (const receipts of [true, false]) {
     });
   }
 }
+
+test("a device that could not read a message asks the next life for it, and gets it under the same id", async () => {
+  await stage.behave({ deliveredRatio: 1, readRatio: 1 });
+  const to = "972541110002";
+  const first = stage.work();
+  await stage.settled(stage.orchestrator.add({ to, text: "before" }));
+  await stage.admin("POST", "/inbound", { from: to, to: PHONE, text: "so that a session is in use" });
+  await stage.events("MESSAGE_RECEIVED");
+  await stage.admin("POST", `/accounts/${to}/forget-sessions`);
+  stage.arm("written-not-acked");
+  const text = "unreadable at first 🙂";
+  const task = stage.orchestrator.add({ to, text });
+  await first.ended();
+  const second = stage.work();
+  // That the server has it is proven by the question; so nobody needs to send it again.
+  await stage.settled(task);
+  assert.deepEqual(task.nacks, []);
+  await until("READ", () => stage.orchestrator.named("MESSAGE_READ", task).length);
+  await second.kill();
+  const lines = (await stage.ledger()).filter((line) => line.text === text);
+  assert.deepEqual(
+    lines.map(({ whatsappId, undecryptable, repeat }) => [whatsappId, undecryptable, repeat]),
+    [
+      [task.whatsappId, true, undefined],
+      [task.whatsappId, undefined, true],
+    ],
+  );
+});
 
 test("a journal that is lost with its volume: what was claimed is never sent again unasked", async () => {
   await stage.behave({ deliveredRatio: 0, readRatio: 0 });

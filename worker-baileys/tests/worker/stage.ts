@@ -17,7 +17,7 @@ export const AUTH_KEY = "c3".repeat(32);
 const WORKER = fileURLToPath(new URL("../../../bin/worker", import.meta.url));
 const PRELOAD = fileURLToPath(new URL("../trust-preload.js", import.meta.url));
 // For a machine that has other things to do as well.
-const CAP_MS = 20_000;
+const CAP_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
 export const QUICK = {
