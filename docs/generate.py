@@ -136,10 +136,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "session-table": session_table,
     "session-status": session_status,
     "session-drawing": session_drawing,
-    "metrics": metrics,
-    "alert-rules": alert_rules,
     "commands": reference.commands,
     "exit-codes": lambda: _table(("code", "meaning"), reference.exit_codes()),
+    "metrics": metrics,
+    "alert-rules": alert_rules,
 }
 
 

@@ -46,3 +46,14 @@ def grave_faults(page: Page) -> list[str]:
         if fault["impact"] in GRAVE
         for node in fault["nodes"]
     ]
+
+
+def faults_of_look(page: Page) -> list[str]:
+    """The same in light and dark, and whether it fits a phone; of a page that has loaded what it shows."""
+    found = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        found += [f"{theme}: {fault}" for fault in grave_faults(page)]
+    page.set_viewport_size({"width": 390, "height": 844})
+    width = page.evaluate("document.documentElement.scrollWidth")
+    return found if width == 390 else [*found, f"{width} px wide on a phone"]

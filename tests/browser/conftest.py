@@ -16,6 +16,7 @@ PATIENCE_MS = 20_000
 NAMES = {"admin": ["send", "read", "admin"], "sender": ["send", "read"], "reader": ["read"]}
 
 Open = Callable[..., Page]
+People = Callable[[str, str], BrowserContext]
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -51,36 +52,40 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture(scope="session")
-def cookies(browser: Browser, site: Site) -> dict[str, list[dict[str, object]]]:
-    """Logged in once for each kind of key."""
-    found: dict[str, list[dict[str, object]]] = {}
-    for name, key in site.keys.items():
-        context = browser.new_context()
-        log_in(context.new_page(), site, key)
-        found[name] = context.cookies()  # type: ignore[assignment]
-        context.close()
-    return found
+def people(browser: Browser, site: Site) -> People:
+    """Each logs in once; what a browser has loaded it keeps for the next tab."""
+    known: dict[tuple[str, str], BrowserContext] = {}
+
+    def person(who: str, theme: str) -> BrowserContext:
+        if (who, theme) not in known:
+            context = browser.new_context(color_scheme=theme)  # type: ignore[arg-type]
+            page = context.new_page()
+            log_in(page, site, site.keys[who])
+            page.close()
+            known[who, theme] = context
+        return known[who, theme]
+
+    return person
 
 
 @pytest.fixture
-def open_page(browser: Browser, site: Site, cookies: dict[str, list[dict[str, object]]]) -> Iterator[Open]:
+def open_page(people: People, site: Site) -> Iterator[Open]:
     """`open_page("/jobs")` as an admin at a desk, in light; or as another, elsewhere, in the dark. What goes wrong in
     the page's own scripts fails the test."""
-    contexts: list[BrowserContext] = []
+    pages: list[Page] = []
     faults: list[str] = []
 
     def opened(path: str = "/", *, who: str = "admin", width: int = 1440, theme: str = "light") -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
-        contexts.append(context)
-        context.add_cookies(cookies[who])  # type: ignore[arg-type]
-        page = context.new_page()
+        page = people(who, theme).new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": 900})
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(site.url + path)
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert faults == []
 
 

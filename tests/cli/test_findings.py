@@ -131,7 +131,7 @@ def test_ports() -> None:
     ("facts", "expected"),
     [
         pytest.param(RunningFacts(("read",)), {}, id="all well"),
-        pytest.param(RunningFacts(refused="no"), {"API key": "fault: refused by the gateway: no"}, id="a wrong key"),
+        pytest.param(RunningFacts(refused="no"), {"API key": "fault: not accepted: no"}, id="a wrong key"),
         pytest.param(
             RunningFacts(("read",), paused="BREAKER"),
             {"fleet": "warning: paused by BREAKER: nothing is sent"},

@@ -1,5 +1,9 @@
 """`sessions`, `fleet`, `proxies` and `profiles`, on a running platform."""
 
+from typer.testing import CliRunner
+
+from acceptance.platform import free_ports
+from paceline.cli import app
 from paceline.cli.exits import Exit
 
 from .conftest import Cli
@@ -101,3 +105,13 @@ def test_proxies_and_profiles_come_from_files_with_bad_lines_named(cli: Cli) -> 
     assert cli.run("profiles", "upload", "-", stdin='{"displayName": "Ada"}\n').exit_code == 0
     profile = cli.out("profiles", "list").splitlines()[1].split()[0]
     assert "is gone" in cli.said("profiles", "remove", profile)
+
+
+def test_a_shell_completes_ids_and_is_silent_where_nobody_answers(cli: Cli) -> None:
+    shell = {**cli.environment, "_PACELINE_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+    job = cli.send("447700900321").partition(":")[0]
+    for words, expected in (("sessions show sim", ["sim-1", "sim-2"]), (f"jobs show {job}", [job])):
+        result = CliRunner().invoke(app, [], env={**shell, "COMP_WORDS": f"paceline {words}"}, prog_name="paceline")
+        assert result.output.split() == expected
+    away = {**shell, "ORCHESTRATOR_URL": f"http://127.0.0.1:{free_ports(1)}", "COMP_WORDS": "paceline sessions show s"}
+    assert CliRunner().invoke(app, [], env=away, prog_name="paceline").output.strip() == ""

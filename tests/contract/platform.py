@@ -16,6 +16,7 @@ from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.edge import Keys, Limits, digest
@@ -109,6 +110,7 @@ class Platform:
             Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000, measures=dispatching),
             Scheduler(self.store),
             SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),
+            Roster(self.store, self.rules),
         )
         tell_engine(self.engine, self.metrics["dispatcher"])
         self.measures = OrchestratorMeasures(self.metrics["orchestrator"], self.store, log_messages=False)
@@ -117,6 +119,8 @@ class Platform:
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
+        self.printed: list[str] | None = []
+        """What workers printed; None is an engine that does not answer."""
         self.desk = Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures)
         self.inbound = Inbound(self.store, self.settling)
         self.registry = Registry(self.store, new_rng(3))
@@ -124,8 +128,6 @@ class Platform:
         self.terms = Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000)
         self.audit = AuditPages(self.audit_path, asyncio.to_thread)
         self.rng = new_rng(4)
-        self.printed: list[str] | None = []
-        """What workers printed; None is an engine that does not answer."""
         self.services = {name: Served(name, self) for name in MAKERS}
         for name, service in self.services.items():
             watch_requests(service, self.metrics[name])

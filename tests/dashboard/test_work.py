@@ -48,6 +48,11 @@ def test_a_bar_shows_each_message_once() -> None:
     assert bar["title"] == "1 read, 3 delivered, 2 sent, 2 failed, 2 waiting"
 
 
+def test_a_number_is_written_as_people_do() -> None:
+    assert work.number("447700900301") == "+44 7700 900301"
+    assert work.number("erased") == "erased"
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

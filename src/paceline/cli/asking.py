@@ -19,7 +19,7 @@ from paceline.cli.groups import grouped
 from paceline.cli.showing import say
 
 if TYPE_CHECKING:
-    from paceline.client import Operator
+    from paceline.client import Operator, Urls
     from paceline.client.answers_jobs import Page
     from paceline.client.calls import Call
 
@@ -92,16 +92,14 @@ class GatewayApi:
                 self.__dict__[name].close()
 
     def _opened(self, *, patient: bool) -> "Operator":
-        from paceline.client import Operator, Retries, Urls
+        from paceline.client import Operator, Retries
         from paceline.launcher.data import find_key
 
-        # The gateway's commands ask nobody else; an address that is never asked need not be right.
-        urls = Urls(
-            gateway=self.url or _here("GATEWAY_PORT", 4000),
-            dispatcher=getattr(self, "dispatcher_url", None) or _here("DISPATCHER_PORT", 4001),
-            orchestrator=getattr(self, "orchestrator_url", None) or _here("ORCHESTRATOR_PORT", 3000),
-        )
-        return Operator(urls, find_key(self.key), retries=Retries() if patient else Retries(tries=1))
+        retries = Retries() if patient else Retries(tries=1)
+        return Operator(self._urls(), find_key(self.key), retries=retries)
+
+    def _urls(self) -> "Urls":
+        return replace(urls_here(), **({"gateway": self.url} if self.url else {}))
 
 
 @dataclass(frozen=True)
@@ -126,6 +124,10 @@ class FleetApi(GatewayApi):
             help="The orchestrator. Left out: ORCHESTRATOR_PORT (3000) of this machine.",
         ),
     ] = None
+
+    def _urls(self) -> "Urls":
+        given = {"dispatcher": self.dispatcher_url, "orchestrator": self.orchestrator_url}
+        return replace(super()._urls(), **{name: url for name, url in given.items() if url})
 
 
 @dataclass(frozen=True)
@@ -235,5 +237,11 @@ def fail(message: object, exit_code: int) -> NoReturn:
     raise typer.Exit(int(exit_code))
 
 
-def _here(variable: str, port: int) -> str:
-    return f"http://127.0.0.1:{os.environ.get(variable) or port}"
+def urls_here() -> "Urls":
+    """Where the environment says, else on this machine."""
+    from paceline.client import Urls
+
+    def one(name: str, port: int) -> str:
+        return os.environ.get(f"{name}_URL") or f"http://127.0.0.1:{os.environ.get(f'{name}_PORT') or port}"
+
+    return Urls(one("GATEWAY", 4000), one("DISPATCHER", 4001), one("ORCHESTRATOR", 3000))

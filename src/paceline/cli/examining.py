@@ -159,10 +159,19 @@ def _docker(settings: UpSettings) -> DockerFacts:
 def _port(settings: UpSettings, service: Names) -> PortFacts:
     variable = f"{service.upper()}_PORT"
     port: int = getattr(settings, f"{service}_port")
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
-    if _is_free(host, port):
+    if _is_free(_host(settings), port):
         return PortFacts(service, variable, port, "free")
-    return PortFacts(service, variable, port, "ours" if _is_ours(host, port) else "taken")
+    return PortFacts(service, variable, port, "ours" if _is_ours(_url(settings, service)) else "taken")
+
+
+def _host(settings: UpSettings) -> str:
+    """A service that listens everywhere is asked on loopback."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+
+
+def _url(settings: UpSettings, service: Names) -> str:
+    host = _host(settings)
+    return f"http://{f'[{host}]' if ':' in host else host}:{getattr(settings, f'{service}_port')}"
 
 
 def _is_free(host: str, port: int) -> bool:
@@ -175,11 +184,10 @@ def _is_free(host: str, port: int) -> bool:
     return True
 
 
-def _is_ours(host: str, port: int) -> bool:
+def _is_ours(url: str) -> bool:
     """Our services say so at /health; other programs have other words there."""
-    address = f"[{host}]" if ":" in host else host
     try:
-        answer = httpx.get(f"http://{address}:{port}/health", timeout=ASK_SECONDS, trust_env=False)
+        answer = httpx.get(f"{url}/health", timeout=ASK_SECONDS, trust_env=False)
         return answer.status_code == 200 and answer.json().get("status") == "ok"
     except (httpx.HTTPError, ValueError, AttributeError):
         return False
@@ -188,15 +196,15 @@ def _is_ours(host: str, port: int) -> bool:
 def _running(settings: UpSettings, key: str | None) -> RunningFacts:
     from paceline.client import Operator, PacelineError, Refused, Retries, Urls
 
-    host = settings.host if settings.host not in ("0.0.0.0", "::") else "127.0.0.1"
-    urls = Urls(*(f"http://{host}:{getattr(settings, f'{name}_port')}" for name in SERVICES[:3]))
+    urls = Urls(*(_url(settings, service) for service in SERVICES[:3]))
     try:
         with Operator(urls, find_key(key), retries=Retries(tries=1), timeout_seconds=ASK_SECONDS) as operator:
-            own = operator.keys.own()
-            state = operator.fleet.state()
-            statuses = operator.inventory.status().sessions if "admin" in own.scopes else None
+            scopes = tuple(operator.keys.own().scopes)
+            if not {"read", "admin"} & set(scopes):
+                return RunningFacts(scopes)
+            state, statuses = operator.fleet.state(), operator.inventory.status().sessions
     except Refused as error:
         return RunningFacts(refused=f"{error.code}: {error.message}")
     except (PacelineError, LauncherError) as error:
         return RunningFacts(refused=str(error))
-    return RunningFacts(tuple(own.scopes), "", state.paused_reason, not state.running, statuses)
+    return RunningFacts(scopes, "", state.paused_reason, not state.running, statuses)

@@ -215,7 +215,7 @@ class RunningFacts:
 def running(facts: RunningFacts) -> Iterator[Finding]:
     if facts.refused:
         mend = "set API_KEY to a key that `paceline keys list` knows, or PACELINE_DATA to its data directory"
-        yield Finding("API key", "fault", f"refused by the gateway: {facts.refused}", mend)
+        yield Finding("API key", "fault", f"not accepted: {facts.refused}", mend)
     elif facts.scopes is not None:
         yield Finding("API key", "ok", f"accepted; may {', '.join(facts.scopes)}")
     if facts.paused:

@@ -7,14 +7,25 @@ from typing import Annotated
 
 import typer
 
+from paceline.cli import completing
 from paceline.cli.asking import fail
 from paceline.cli.exits import Exit
 from paceline.cli.showing import say
 
 STDIN = "-"
 
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="sessionId, as `paceline sessions list` shows it.")]
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="jobId, as `paceline jobs list` shows it.")]
+SessionId = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        autocompletion=completing.sessions,
+        help="sessionId, as `paceline sessions list` shows it.",
+    ),
+]
+JobId = Annotated[
+    str,
+    typer.Argument(metavar="JOB", autocompletion=completing.jobs, help="jobId, as `paceline jobs list` shows it."),
+]
 MessageId = Annotated[str, typer.Argument(metavar="MESSAGE", help="messageId, such as 01KKBK4FE0S7MP2BKPJTKCXK0V:0.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Timeout = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="Give up waiting after so long.")]

@@ -42,7 +42,8 @@ def create(
         api.show(call, fields_of_jobs.accepted)
         return
     job = api.ask(call)
-    fields_of_jobs.accepted(job)
+    if not api.as_json:
+        fields_of_jobs.accepted(job)
     watch_job(api, job.job_id, WATCH_SECONDS)
 
 

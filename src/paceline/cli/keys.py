@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli import completing
 from paceline.cli.asking import GatewayApi, Paging, asking
 from paceline.cli.showing import facts, say, table, when
 
@@ -95,7 +96,10 @@ def _self(key: "ApiKey") -> None:
 @keys_app.command()
 @asking
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="keyId, as `list` shows it.")], api: GatewayApi
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", autocompletion=completing.keys, help="keyId, as `list` shows it.")
+    ],
+    api: GatewayApi,
 ) -> None:
     """Refuse a key from now on, everywhere within a second. Its record stays.
 

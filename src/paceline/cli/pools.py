@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paceline.cli import completing
 from paceline.cli.asking import FleetApi, Paging, asking
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import read_file
@@ -18,7 +19,12 @@ profiles_app = typer.Typer(name="profiles", no_args_is_help=True, help="Profiles
 SHOWN_LINES = 20
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="One per line; - reads stdin.")]
-ProxyId = Annotated[str, typer.Argument(metavar="ID", help="proxyId, as `paceline proxies list` shows it.")]
+ProxyId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", autocompletion=completing.proxies, help="proxyId, as `paceline proxies list` shows it."
+    ),
+]
 ProfileId = Annotated[str, typer.Argument(metavar="ID", help="profileId, as `paceline profiles list` shows it.")]
 Why = Annotated[str | None, typer.Option(metavar="WORDS", help="For the audit trail and the alert.")]
 

@@ -37,6 +37,8 @@ app = typer.Typer(
     name="paceline",
     cls=InOrder,
     no_args_is_help=True,
+    # The library's own would show local variables, and one of them may be a key.
+    pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EPILOG,

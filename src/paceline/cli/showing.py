@@ -30,7 +30,7 @@ _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 def say(message: str) -> None:
     """To the person in front of it; stdout is for what a script may want."""
-    typer.echo(message, err=True)
+    typer.echo(clean(message), err=True)
 
 
 def console(*, stderr: bool = False) -> "Console":

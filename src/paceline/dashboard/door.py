@@ -104,6 +104,8 @@ _ENDINGS = {
     "logout": "You are logged out.",
     "key": "The key is no longer valid: it was revoked or has expired.",
     "idle": "You were logged out, because nobody looked for eight hours.",
+    "room": "You were logged out, because others needed the room.",
+    "stopped": "The dashboard was started again. Log in once more.",
 }
 
 

@@ -7,6 +7,7 @@ ends visits, `guarding` finds the one a request belongs to.
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from paceline.client import AsyncOperator, Retries, Urls
 
@@ -24,6 +25,10 @@ def ask_with(urls: Urls, key: str) -> AsyncOperator:
     return AsyncOperator(urls, key, timeout_seconds=TIMEOUT_SECONDS, retries=Retries(tries=1))
 
 
+Ending = Literal["logout", "key", "idle", "room", "stopped"]
+"""By themselves, with their key, after too long, for somebody else, with the dashboard."""
+
+
 @dataclass(eq=False)
 class Visitor:
     """One logged-in browser."""
@@ -34,7 +39,7 @@ class Visitor:
     scopes: frozenset[str]
     seen_at_ms: int
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    ended: str = ""
+    ended: Ending | None = None
     """Why, once it has ended; its pages look at this."""
 
     def may(self, scope: str) -> bool:
@@ -50,7 +55,7 @@ class Visitors:
     async def welcome(self, visitor: Visitor) -> None:
         await self._sweep()
         while len(self._by_token) >= MOST:
-            await self.end(min(self._by_token.values(), key=lambda each: each.seen_at_ms), "others needed the room")
+            await self.end(min(self._by_token.values(), key=lambda each: each.seen_at_ms), "room")
         self._by_token[visitor.token] = visitor
 
     def find(self, token: str) -> Visitor | None:
@@ -61,18 +66,18 @@ class Visitors:
     def seen(self, visitor: Visitor) -> None:
         visitor.seen_at_ms = self._now_ms()
 
-    async def end(self, visitor: Visitor, why: str) -> None:
+    async def end(self, visitor: Visitor, why: Ending) -> None:
         visitor.ended = visitor.ended or why
         self._by_token.pop(visitor.token, None)
         await visitor.api.close()
 
     async def end_all(self) -> None:
         for visitor in list(self._by_token.values()):
-            await self.end(visitor, "the dashboard was stopped")
+            await self.end(visitor, "stopped")
 
     async def _sweep(self) -> None:
         for visitor in [each for each in self._by_token.values() if self._is_idle(each)]:
-            await self.end(visitor, "nobody looked for eight hours")
+            await self.end(visitor, "idle")
 
     def _is_idle(self, visitor: Visitor) -> bool:
         return self._now_ms() - visitor.seen_at_ms > IDLE_MS

@@ -8,7 +8,6 @@ from paceline.apidoc import KEY
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.reference import REFERENCE
-from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.routes_fleet import fleet_routes
 from paceline.dispatcher.routes_numbers import number_routes
 from paceline.dispatcher.routes_overview import overview_routes
@@ -57,7 +56,7 @@ def create_app(
             _queue_status(store, keys),
             policy_route(rules, keys),
             *fleet_routes(store, engine.guard, keys, clock),
-            *overview_routes(store, Roster(store, rules), Timeline(watching, rules), keys, clock),
+            *overview_routes(store, engine.roster, Timeline(watching, rules), keys, clock),
             *number_routes(watching, Operator(store, rules, watching), keys, clock),
         ],
     )

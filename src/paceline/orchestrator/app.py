@@ -84,8 +84,8 @@ def create_app(
     inventory: Inventory | None = None,
     audit: AuditPages | None = None,
     alerts: Alerts | None = None,
-    metrics: Metrics | None = None,
     logs: ReadLogs = no_logs,
+    metrics: Metrics | None = None,
 ) -> Service:
     return service(
         name="orchestrator",

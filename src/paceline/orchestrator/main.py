@@ -92,8 +92,8 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         inventory=inventory,
         audit=AuditPages(settings.audit_path, asyncio.to_thread),
         alerts=alerts,
-        metrics=parts.metrics,
         logs=runner.logs,
+        metrics=parts.metrics,
     )
 
 

@@ -7,6 +7,7 @@ from nicegui import ui
 
 from paceline.client import JobPlan
 from paceline.client.answers_plan import PlanPhone
+from paceline.dashboard.parts import work
 from paceline.dashboard.parts.table import Column, Table
 from paceline.dashboard.parts.text import text
 from paceline.dashboard.parts.when import When
@@ -105,7 +106,7 @@ def _phones(plan: JobPlan) -> None:
     rows = [
         {
             "id": phone.phone,
-            "phone": {"text": phone.phone, "title": phone.session_id, "note": _own_limit(plan, phone)},
+            "phone": {"text": work.number(phone.phone), "title": phone.session_id, "note": _own_limit(plan, phone)},
             "load": _bar(phone.messages, most),
             "end": phone.finishes_at,
         }

@@ -6,6 +6,7 @@ from nicegui import ui
 
 from paceline.client.answers_lists import DeadLetter, ReplayedMany
 from paceline.client.requests_lists import ErrorClass
+from paceline.dashboard.parts import work
 from paceline.dashboard.parts.acting import act, confirm, notify
 from paceline.dashboard.parts.choices import Choices
 from paceline.dashboard.parts.inputs import Field, button
@@ -84,7 +85,7 @@ class DeadLetters:
             words += " It was sent again before: the person may get it twice."
         elif letter.code == "UNKNOWN_OUTCOME":
             words += " Nobody knows whether the first one arrived: the person may get it twice."
-        if await confirm(f"Send it again to {letter.to}?", words, "Send again", danger=again):
+        if await confirm(f"Send it again to {_to(letter)}?", words, "Send again", danger=again):
             done = await act(self._visit, self._visit.api.dead_letters.replay(letter.id, again=again))
             if done is not None:
                 notify(f"Sent again as job {done.job_id}.")
@@ -114,10 +115,14 @@ def summary(done: ReplayedMany) -> str:
     return " ".join([*words, "There are more: press again."] if done.more else words)
 
 
+def _to(letter: DeadLetter) -> str:
+    return work.number(letter.to) if letter.to else "somebody erased"
+
+
 def row(letter: DeadLetter, *, may_send: bool) -> dict[str, Any]:
     return {
         "id": letter.id,
-        "to": {"text": letter.to or "erased", "note": f"from {letter.phone}" if letter.phone else ""},
+        "to": {"text": _to(letter), "note": f"from {work.number(letter.phone)}" if letter.phone else ""},
         "why": f"{letter.code}: {letter.message}".rstrip(": "),
         "class": {"text": _CLASSES.get(letter.class_, letter.class_), "tone": _TONES.get(letter.class_, "plain")},
         "job": {"text": f"…{letter.job_id[-8:]}", "href": f"/jobs/{letter.job_id}", "title": letter.job_id},
@@ -128,11 +133,11 @@ def row(letter: DeadLetter, *, may_send: bool) -> dict[str, Any]:
 
 
 def _actions(letter: DeadLetter, *, may_send: bool) -> list[dict[str, Any]]:
-    history = {"name": "history", "label": "History", "title": f"What happened to the message to {letter.to}"}
+    history = {"name": "history", "label": "History", "title": f"What happened to the message to {_to(letter)}"}
     if letter.replayed_as is not None:
         replay = {"name": "replay", "label": "Again", "title": f"Sent again as {letter.replayed_as}"}
     else:
-        replay = {"name": "replay", "label": "Replay", "title": f"Send it again to {letter.to}"}
+        replay = {"name": "replay", "label": "Replay", "title": f"Send it again to {_to(letter)}"}
     if not may_send:
         replay["why"] = NOT_YOURS
     elif not letter.replayable:
@@ -142,7 +147,7 @@ def _actions(letter: DeadLetter, *, may_send: bool) -> list[dict[str, Any]]:
 
 async def _show_history(letter: DeadLetter) -> None:
     with ui.dialog() as dialog, ui.element("div").classes("dialog dialog--wide"):
-        text("h2", f"What happened to the message to {letter.to}").props('dir="auto"')
+        text("h2", f"What happened to the message to {_to(letter)}").props('dir="auto"')
         with ui.element("ol").classes("events"):
             for line in letter.history:
                 with ui.element("li"):

@@ -2,8 +2,9 @@
 
 from nicegui import ui
 
-from paceline.client import JobStatus
+from paceline.client import JobStatus, NotFound
 from paceline.dashboard.pages.job_messages import JobMessages
+from paceline.dashboard.parts import work
 from paceline.dashboard.parts.acting import act, confirm, notify
 from paceline.dashboard.parts.course import Course
 from paceline.dashboard.parts.facts import Fact, Facts
@@ -23,17 +24,24 @@ async def build(visit: Visit) -> None:
     tools = heading("Job", lead=job_id)
     with Panel() as top:
         standing = Standing()
-    with ui.element("div").classes("columns"):
-        with Panel("Planned and actual") as charted:
-            course = Course()
-        with Panel("What was asked for") as asked:
-            facts = Facts()
-    messages = JobMessages(visit, job_id)
+    with ui.element("div").classes("stack") as rest:
+        with ui.element("div").classes("columns"):
+            with Panel("Planned and actual") as charted:
+                course = Course()
+            with Panel("What was asked for") as asked:
+                facts = Facts()
+        messages = JobMessages(visit, job_id)
     with tools:
         buttons = _Buttons(visit, job_id)
 
     async def refresh() -> None:
-        job = await visit.api.jobs.get(job_id)
+        try:
+            job = await visit.api.jobs.get(job_id)
+        except NotFound:
+            # Said once, not by every part of the page.
+            top.empty("There is no such job, or it ended more than 90 days ago.")
+            rest.set_visibility(False)
+            return
         standing.show(job)
         buttons.show(job)
         messages.count(job.progress)
@@ -90,7 +98,7 @@ def _facts(job: JobStatus) -> list[Fact]:
         Fact("Tags", ", ".join(job.tags)),
         Fact("Kind", {"message": "text", "image": "image", "document": "document"}.get(job.mode, job.mode)),
         Fact("Priority", job.priority if job.priority > 1 else None),
-        Fact("From", job.phone or "any number"),
+        Fact("From", work.number(job.phone) if job.phone else "any number"),
         Fact("Not before", job.send_at, when="exact"),
         Fact("Spread over", f"{job.spread_minutes:,} minutes" if job.spread_minutes else None),
         Fact("Good for", span(job.validity_seconds)),

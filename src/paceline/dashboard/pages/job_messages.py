@@ -63,13 +63,15 @@ class JobMessages:
 
 
 def row(message: MessageItem, *, may_cancel: bool) -> dict[str, Any]:
-    number: Any = {"text": message.phone, "title": message.session_id} if message.phone else None
-    if message.session_id:
-        number["href"] = f"/sessions/{message.session_id}"
+    number: dict[str, Any] | None = None
+    if message.phone:
+        number = {"text": work.number(message.phone), "title": message.session_id}
+        if message.session_id:
+            number["href"] = f"/sessions/{message.session_id}"
     cancel = {"name": "cancel", "label": "Cancel", "title": f"Cancel the message to {message.to}"}
     return {
         "id": message.message_id,
-        "to": {"text": message.to, "note": message.client_ref},
+        "to": {"text": work.number(message.to), "note": message.client_ref},
         "state": work.message_state(message.state),
         "why": work.why(message),
         "number": number,

@@ -4,6 +4,7 @@ from typing import Any
 
 from paceline.client.answers_fleet import QueueLengths, RosterRow
 from paceline.dashboard.pages.dead_letters import DeadLetters
+from paceline.dashboard.parts import work
 from paceline.dashboard.parts.frame import heading
 from paceline.dashboard.parts.inputs import Field
 from paceline.dashboard.parts.page import Page, Visit
@@ -60,7 +61,11 @@ def _numbers(visit: Visit) -> None:
 def row(number: RosterRow) -> dict[str, Any]:
     return {
         "id": number.session_id,
-        "session": {"text": number.session_id, "href": f"/sessions/{number.session_id}", "note": number.phone},
+        "session": {
+            "text": number.session_id,
+            "href": f"/sessions/{number.session_id}",
+            "note": work.number(number.phone),
+        },
         "queue": number.queue_len,
         "parked": number.parked,
         "why": number.waiting.text if number.waiting else "",

@@ -27,6 +27,7 @@ class Link:
         self._is_wanted = False
         with Panel("Link this number") as self.panel:
             self._body()
+        self._show_code(None)
         self.panel.section.set_visibility(False)
         if visit.may("admin"):
             visit.live.add(self._refresh, self.panel, every_seconds=EVERY_SECONDS)

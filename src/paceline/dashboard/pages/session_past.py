@@ -65,7 +65,12 @@ def past(visit: Visit, session_id: str) -> None:
 def event_item(one: SessionEvent) -> Item:
     data = one.data
     to = f" · {words.phone(str(data['to']))}" if data.get("to") else ""
-    item = Item(id=one.event_id, at=one.at, text=words.spelled(one.event) + to, tone=_TONES.get(one.event, "plain"))
+    item = Item(
+        id=one.event_id,
+        at=one.at,
+        text=words.spelled(one.event.removeprefix("MESSAGE_")) + to,
+        tone=_TONES.get(one.event, "plain"),
+    )
     error = data.get("error")
     reason = error.get("message") or error.get("code") if isinstance(error, dict) else data.get("reason")
     if reason:

@@ -6,6 +6,7 @@ from typing import Any
 from nicegui import ui
 
 from paceline.client.answers_lists import Suppression, SuppressionsImported
+from paceline.dashboard.parts import work
 from paceline.dashboard.parts.acting import act, confirm, notify
 from paceline.dashboard.parts.drop import Drop, File
 from paceline.dashboard.parts.frame import heading
@@ -45,7 +46,7 @@ async def build(visit: Visit) -> None:
 def _listed(visit: Visit) -> None:
     async def lift(_: str, to: str) -> None:
         words = "They can be written to again. If they asked to be left alone, leave them on the list."
-        if await confirm(f"Take {to} off the list?", words, "Take off the list", danger=True):
+        if await confirm(f"Take {work.number(to)} off the list?", words, "Take off the list", danger=True):
             await act(visit, visit.api.suppressions.remove(to), "Taken off the list.")
 
     with Panel("On the list", classes="panel--flush") as panel:
@@ -142,7 +143,7 @@ class _Erasing:
 def row(one: Suppression, *, may_lift: bool) -> dict[str, Any]:
     return {
         "id": one.to,
-        "to": one.to,
+        "to": work.number(one.to),
         "reason": one.reason,
         "source": "their own “stop”" if one.source == "inbound" else one.source,
         "at": one.at,

@@ -45,8 +45,8 @@ async def act(visit: Visit, asking: Awaitable[T], done: str = "") -> T | None:
     try:
         answer = await asking
     except Unauthorized:
-        await visit.end("the key is no longer valid")
-        ui.navigate.to("/login?ended=key")
+        await visit.end("key")
+        await visit.live.now()
         return None
     except PacelineError as error:
         notify(said(error), tone="bad")

@@ -68,6 +68,7 @@ class Live:
         self._parts: list[_Part] = []
         # Until the browser has said that somebody looks, and when their day began.
         self._is_seen = False
+        self._is_leaving = False
         self.midnight_ms = 0
         Presence().on("presence", self._presence)
         ui.timer(TICK_SECONDS, self._tick)
@@ -83,10 +84,11 @@ class Live:
         await self._tick()
 
     async def _tick(self) -> None:
-        if self._visit.visitor.ended:
-            ui.navigate.to("/login?ended=logout")
+        if self._is_leaving or not self._is_seen:
             return
-        if not self._is_seen:
+        if ended := await self._visit.ended():
+            self._is_leaving = True
+            ui.navigate.to(f"/login?ended={ended}")
             return
         now_ms = monotonic_ms()
         due = [part for part in self._parts if part.due_ms <= now_ms and not part.busy]
@@ -99,14 +101,16 @@ class Live:
         try:
             await part.refresh()
         except Unauthorized:
-            await self._visit.end("the key is no longer valid")
-            ui.navigate.to("/login?ended=key")
+            await self._visit.end("key")
         except PacelineError as error:
             part.failures += 1
             part.shows.fail(error)
+        except RuntimeError:
+            # Asked while the visit ended, which closes its connections; the next look leads to the door.
+            if not self._visit.visitor.ended:
+                raise
         else:
-            if part.failures:
-                part.failures = 0
+            part.failures = 0
             part.shows.recover()
         finally:
             part.busy = False

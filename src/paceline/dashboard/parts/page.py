@@ -12,7 +12,7 @@ from paceline.dashboard.parts.text import text
 
 if TYPE_CHECKING:
     from paceline.client import AsyncOperator
-    from paceline.dashboard.visitors import Visitor, Visitors
+    from paceline.dashboard.visitors import Ending, Visitor, Visitors
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,11 @@ class Visit:
     def seen(self) -> None:
         self._visitors.seen(self.visitor)
 
-    async def end(self, why: str) -> None:
+    async def ended(self) -> "Ending | None":
+        """Why this visit is over, if it is: also because nobody has looked for long."""
+        if not self.visitor.ended and self._visitors.find(self.visitor.token) is None:
+            await self.end("idle")
+        return self.visitor.ended
+
+    async def end(self, why: "Ending") -> None:
         await self._visitors.end(self.visitor, why)

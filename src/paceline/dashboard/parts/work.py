@@ -3,7 +3,8 @@
 from typing import Any
 
 from paceline.client import Progress
-from paceline.client.answers_jobs import MessageItem, Waiting
+from paceline.client.answers_jobs import MessageItem
+from paceline.dashboard.parts.words import phone
 
 _JOB = {
     "QUEUED": ("queued", "plain"),
@@ -91,6 +92,11 @@ def progress_bar(progress: Progress) -> dict[str, Any]:
     return {"text": text, "max": progress.total, "parts": parts, "title": ", ".join(words)}
 
 
+def number(digits: str) -> str:
+    """A phone number as people write it; anything else, like an erased one, as it is."""
+    return phone(digits) if digits.isdigit() else digits
+
+
 def why(message: MessageItem) -> str:
     """Why it waits, or how it ended if not well; the service's own words."""
     if message.waiting is not None:
@@ -98,7 +104,3 @@ def why(message: MessageItem) -> str:
     if message.last_error is not None and message.state in ("failed", "expired"):
         return f"{message.last_error.code}: {message.last_error.message}".rstrip(": ")
     return ""
-
-
-def reason(waits: Waiting | None) -> str:
-    return waits.text if waits is not None else ""
