@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up images test fuzz check lock clean
+.PHONY: help install demo up images test prove chaos fuzz check lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -39,7 +39,14 @@ test: install check ## all checks and all tests
 	@tools/ensure-redis
 	@tools/ensure-docker
 	@tools/ensure-node
+	@tools/ensure-prometheus
 	tools/run-tests $(ARGS)
+
+prove: install ## the World over thousands of seeds, then every planted bug; ARGS="--seeds=0:20000" for others
+	@$(BIN)/python -m paceline.testing --seeds=drills:3000 --planted $(ARGS)
+
+chaos: install ## real processes hurt at random under load; ARGS="--minutes 60 --seed 7" (power cuts and full disks need root)
+	@cd tests && ../$(BIN)/python -m chaos $(ARGS)
 
 fuzz: install ## thousands of requests nobody would think of, against all three services
 	@cd tests && ../$(BIN)/python -m fuzz $(ARGS)

@@ -209,4 +209,5 @@ def wanted_of(row: WorkerRow, runs_here: bool) -> Wanted:
         starts=row.starts,
         not_before=row.not_before,
         holds=row.holds,
+        answers=row.answers,
     )
