@@ -67,7 +67,7 @@ def a_banned_number_keeps_its_address(evidence: Evidence) -> Iterator[str]:
 def a_hung_worker_is_replaced(evidence: Evidence) -> Iterator[str]:
     runner, now_ms = evidence.world.runner, evidence.world.sim.now_ms
     for life, at in evidence.outside.hung if runner else ():
-        late = at + REPLACED_WITHIN_MS
+        late = at + REPLACED_WITHIN_MS + evidence.world.sim.jumped_ms
         # A banned number's worker is left as it is.
         banned = any(told.kind == "BANNED" and told.phone == life.spec.phone for told in evidence.outside.told)
         if late < now_ms and not banned and (life.ended_ms is None or life.ended_ms > late):
