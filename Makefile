@@ -39,6 +39,7 @@ test: install check ## all checks and all tests
 	@tools/ensure-redis
 	@tools/ensure-docker
 	@tools/ensure-node
+	@tools/ensure-prometheus
 	tools/run-tests $(ARGS)
 
 prove: install ## the World over thousands of seeds, then every planted bug; ARGS="--seeds=0:20000" for others
