@@ -13,7 +13,6 @@ from paceline.testing.world import LIVENESS_MS
 REPLACED_WITHIN_MS = LIVENESS_MS + LATEST_MS + 2 * WATCH_MS + 10 * MINUTE_MS
 """Silence until it counts, a word from before that comes late, two looks of the watchdog, the longest pause before a
 start, and time to start."""
-PAGE = 500
 
 
 def one_worker_per_session(evidence: Evidence) -> Iterator[str]:
@@ -27,7 +26,8 @@ def none_is_left_behind(evidence: Evidence) -> Iterator[str]:
     runner, now_ms = evidence.world.runner, evidence.world.sim.now_ms
     if runner is None:
         return
-    rows: list[WorkerRow] = evidence.world.ask(lambda store: store.fleet.wanted("", PAGE))[0][0]
+    (ids,) = evidence.world.ask(lambda store: store.fleet.ids())
+    rows: list[WorkerRow] = evidence.world.ask(lambda store: store.fleet.rows(ids))[0]
     for row in rows:
         running = [life for life in runner.lives if life.spec.session_id == row.session_id and life.ended_ms is None]
         wanted = [life for life in running if life.spec.instance == row.wanted_instance]
