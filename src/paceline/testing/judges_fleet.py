@@ -13,7 +13,6 @@ from paceline.testing.world import LIVENESS_MS
 REPLACED_WITHIN_MS = LIVENESS_MS + LATEST_MS + 2 * WATCH_MS + 10 * MINUTE_MS
 """Silence until it counts, a word from before that comes late, two looks of the watchdog, the longest pause before a
 start, and time to start."""
-PAGE = 500
 
 
 def one_worker_per_session(evidence: Evidence) -> Iterator[str]:
@@ -27,7 +26,8 @@ def none_is_left_behind(evidence: Evidence) -> Iterator[str]:
     runner, now_ms = evidence.world.runner, evidence.world.sim.now_ms
     if runner is None:
         return
-    rows: list[WorkerRow] = evidence.world.ask(lambda store: store.fleet.wanted("", PAGE))[0][0]
+    (ids,) = evidence.world.ask(lambda store: store.fleet.ids())
+    rows: list[WorkerRow] = evidence.world.ask(lambda store: store.fleet.rows(ids))[0]
     for row in rows:
         running = [life for life in runner.lives if life.spec.session_id == row.session_id and life.ended_ms is None]
         wanted = [life for life in running if life.spec.instance == row.wanted_instance]
@@ -67,7 +67,7 @@ def a_banned_number_keeps_its_address(evidence: Evidence) -> Iterator[str]:
 def a_hung_worker_is_replaced(evidence: Evidence) -> Iterator[str]:
     runner, now_ms = evidence.world.runner, evidence.world.sim.now_ms
     for life, at in evidence.outside.hung if runner else ():
-        late = at + REPLACED_WITHIN_MS
+        late = at + REPLACED_WITHIN_MS + evidence.world.sim.jumped_ms
         # A banned number's worker is left as it is.
         banned = any(told.kind == "BANNED" and told.phone == life.spec.phone for told in evidence.outside.told)
         if late < now_ms and not banned and (life.ended_ms is None or life.ended_ms > late):

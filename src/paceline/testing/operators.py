@@ -143,7 +143,7 @@ class Operators(People):
         for life in runner.lives if runner else ():
             if life.spec.session_id == session and life.ended_ms is None:
                 self.sim.freeze(life.process, ms)
-                self.outside.hung.append((life, self.sim.now_ms))
+                self.outside.hung.append((life, self.sim.now_ms - self.sim.jumped_ms))
 
     async def _cancel_message(self, task: str) -> bool:
         """In the queue where it lies; asking for it is free, so the World asks."""

@@ -125,7 +125,7 @@ class Outside:
         """Whose stop word a worker began to tell."""
         self.confirmations: list[Placed] = []
         self.hung: list[tuple[Any, int]] = []
-        """Workers that stood still for hours, and since when."""
+        """Workers that stood still for hours, and since when, by a clock that nobody sets."""
         self.proven: list[tuple[str, str]] = []
         """Message and state, of every proof that was answered."""
 

@@ -33,7 +33,8 @@ class Sim:
         self._alarms: list[tuple[int, int, Thread | Process, int]] = []
         """A heap of (when, how many were set before, who sleeps or is to boot, which of its sleeps)."""
         self._alarms_set = 0
-        self._jumped_ms = 0
+        self.jumped_ms = 0
+        """By how much the clock was set forward in all."""
         self._waiting: dict[str, dict[Thread, None]] = {}
         """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
 
@@ -72,7 +73,7 @@ class Sim:
         for process in self.processes:
             process.boot_at_ms += ms
             process.frozen_until_ms += ms
-        self._jumped_ms += ms
+        self.jumped_ms += ms
 
     def freeze(self, process: Process, ms: int) -> None:
         process.frozen_until_ms = max(process.frozen_until_ms, self.now_ms + ms)
@@ -99,8 +100,8 @@ class Sim:
 
     def run(self, until: Callable[[], bool], *, deadline_ms: int, max_steps: int) -> bool:
         """Runs until the condition holds; False if the deadline or the step limit came first."""
-        ready, jumped_ms = self._ready, self._jumped_ms
-        while self.now_ms < deadline_ms + self._jumped_ms - jumped_ms and self.steps < max_steps:
+        ready, jumped_ms = self._ready, self.jumped_ms
+        while self.now_ms < deadline_ms + self.jumped_ms - jumped_ms and self.steps < max_steps:
             alarms = self._alarms
             while alarms and alarms[0][0] <= self.now_ms:
                 self._ring(*heappop(alarms)[2:])

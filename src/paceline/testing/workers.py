@@ -19,8 +19,6 @@ from paceline.worker.protocol import TypingWindow
 if TYPE_CHECKING:
     from paceline.testing.world import World
 
-PING_MS = 600_000
-"""Often enough for the World's LIVENESS_MS."""
 UNKNOWN_GRACE_MS = 10_000
 START_MS = 1_000
 
@@ -104,7 +102,7 @@ class Workers:
             clock=world.clock,
             rng=rng,
             wake=SimWake(sim, f"poster:{session}:{life}"),
-            ping_every_ms=PING_MS,
+            ping_every_ms=world.ping_ms,
         )  # fmt: skip
 
         async def main() -> None:

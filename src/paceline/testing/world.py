@@ -49,6 +49,8 @@ POLL_MS = 3_600_000
 """The longest idle sleep of a loop. Far longer than in production: a wake-up that is lost shall hurt, and an idle night
 costs few steps."""
 LIVENESS_MS = 900_000
+PING_MS = 600_000
+"""Often enough for LIVENESS_MS."""
 AFTERWARDS_MS = 600_000
 GUARDED_MS = 2 * HOUR_MS
 LOOK_EVERY_STEPS = 50
@@ -72,13 +74,16 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class World:
+    liveness_ms = LIVENESS_MS
+    ping_ms = PING_MS
+
     def __init__(
         self, scenario: Scenario, redis: BlockingRedis, *, mutate: dict[str, tuple[str, str]] | None = None
     ) -> None:
         self.scenario = scenario
         self.sim = Sim(scenario.seed, scenario.start_ms, scenario.faults)
         self.clock = VirtualClock(self.sim)
-        self.rules = Rules(scenario.policy, liveness_ms=LIVENESS_MS, global_rpm=scenario.global_rpm)
+        self.rules = Rules(scenario.policy, liveness_ms=self.liveness_ms, global_rpm=scenario.global_rpm)
         self.jobs: dict[str, JobPlan] = {}
         """What the gateway accepted, by job id."""
         self.canceled_at: dict[str, int] = {}
@@ -115,14 +120,16 @@ class World:
             failpoint.set_hook(None)
 
     def store(self, process: Process) -> Store:
+        return Store(SimLink(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)
+
+    def config(self) -> ScriptConfig:
         cap, window_ms = self.scenario.frequency
-        config = ScriptConfig(
+        return ScriptConfig(
             lead_ms=self.rules.lead_ms,
             global_rpm=self.scenario.global_rpm,
             frequency_cap=cap,
             frequency_window=window_ms or DAY_MS,
         )
-        return Store(SimLink(self.sim, process, self.redis, self.outside), config, mutate=self._mutate)
 
     def ask(self, *questions: Question) -> list[Any]:
         """Questions to the store from outside the World; nothing can go wrong with them."""
