@@ -14,11 +14,14 @@ from paceline.alerts.channels import Channel
 from paceline.alerts.loop import Alerts
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
+from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.edge import Keys, Limits, digest
 from paceline.gateway.intake import Intake
+from paceline.gateway.measures import GatewayMeasures
 from paceline.gateway.media import MediaDesk
 from paceline.gateway.outlets import Outlets
 from paceline.kits.media_store import MediaFiles
@@ -28,8 +31,10 @@ from paceline.kits.secrets import derive
 from paceline.orchestrator.app import Terms, WorkerGate
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
+from paceline.orchestrator.runners.base import RunnerAway
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
 from paceline.policy.alerts import AlertRules
@@ -41,6 +46,8 @@ from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
+from paceline.telemetry.fleet import FleetReadings
+from paceline.telemetry.service import new_metrics, watch_requests
 
 from . import documented
 from .standins import MAKERS, Served
@@ -84,26 +91,37 @@ class Platform:
         self.rules = Rules(parse(read_policy(policy)))
         self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
         self.keys = Keys(self.store, self.clock, limits)
+        self.metrics = {name: new_metrics() for name in ("gateway", "dispatcher", "orchestrator")}
         self._folder = tempfile.TemporaryDirectory(prefix="paceline-media-")
         self.files = MediaFiles(Path(self._folder.name))
         self.media = MediaDesk(self.store, self.files, in_thread=asyncio.to_thread)
-        self.intake = Intake(self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0))
+        told = GatewayMeasures(self.metrics["gateway"], self.store, self.clock, log_messages=False)
+        self.intake = Intake(
+            self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0), measures=told
+        )
         # Receivers in tests are on this machine.
         self.webhook_http = SafeHttp(allow_private=True)
         self.outlets = Outlets.of(
-            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http
+            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http, measures=told
         )
+        dispatching = DispatcherMeasures(self.metrics["dispatcher"], self.store, log_messages=False)
         self.engine = Engine(
-            [Router(self.store, self.rules, route_ahead=200)],
-            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
+            [Router(self.store, self.rules, route_ahead=200, measures=dispatching)],
+            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000, measures=dispatching),
             Scheduler(self.store),
             SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),
+            Roster(self.store, self.rules),
         )
-        self.settling = Settling(self.store, RetrySettings())
+        tell_engine(self.engine, self.metrics["dispatcher"])
+        self.measures = OrchestratorMeasures(self.metrics["orchestrator"], self.store, log_messages=False)
+        self.metrics["orchestrator"].read(FleetReadings(self.store, self.rules, self.clock).read)
+        self.settling = Settling(self.store, RetrySettings(), measures=self.measures)
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
-        self.desk = Desk(self.store, self.rules, lease_ms=120_000)
+        self.printed: list[str] | None = []
+        """What workers printed; None is an engine that does not answer."""
+        self.desk = Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures)
         self.inbound = Inbound(self.store, self.settling)
         self.registry = Registry(self.store, new_rng(3))
         self.gate = WorkerGate(WEBHOOK_SECRET)
@@ -111,7 +129,14 @@ class Platform:
         self.audit = AuditPages(self.audit_path, asyncio.to_thread)
         self.rng = new_rng(4)
         self.services = {name: Served(name, self) for name in MAKERS}
+        for name, service in self.services.items():
+            watch_requests(service, self.metrics[name])
         self._clients = {name: client_of(name, service) for name, service in self.services.items()}
+
+    async def logs(self, session: str, lines: int) -> list[str]:
+        if self.printed is None:
+            raise RunnerAway("the engine is away")
+        return self.printed[-lines:]
 
     @property
     def gateway(self) -> httpx.AsyncClient:

@@ -13,7 +13,7 @@ from typing import Any
 from paceline.dispatcher.app import create_app as dispatcher_app
 from paceline.gateway.app import create_app as gateway_app
 from paceline.gateway.media import Limits
-from paceline.kits.web import Service
+from paceline.kits.web import Service, Watch
 from paceline.orchestrator.app import create_app as orchestrator_app
 
 _served: ContextVar[Any] = ContextVar("the platform whose request this is")
@@ -53,23 +53,24 @@ def _part(name: str, kind: type[StandIn] = StandIn) -> Any:
     return kind(lambda: getattr(_served.get(), name))
 
 
-def _common() -> dict[str, Any]:
-    return {"store": _part("store"), "keys": _part("keys", KeysStandIn), "clock": _part("clock")}
+def _common(name: str) -> dict[str, Any]:
+    metrics: Any = StandIn(lambda: _served.get().metrics[name])
+    return {"store": _part("store"), "keys": _part("keys", KeysStandIn), "clock": _part("clock"), "metrics": metrics}
 
 
 def _gateway() -> Service:
     return gateway_app(
-        **_common(), intake=_part("intake"), media=_part("media", MediaStandIn), outlets=_part("outlets")
+        **_common("gateway"), intake=_part("intake"), media=_part("media", MediaStandIn), outlets=_part("outlets")
     )
 
 
 def _dispatcher() -> Service:
-    return dispatcher_app(**_common(), **{name: _part(name) for name in ("engine", "rules", "rng")})
+    return dispatcher_app(**_common("dispatcher"), **{name: _part(name) for name in ("engine", "rules", "rng")})
 
 
 def _orchestrator() -> Service:
-    own = ("desk", "settling", "inbound", "registry", "waiters", "gate", "terms", "audit", "alerts")
-    return orchestrator_app(**_common(), media=_part("files"), **{name: _part(name) for name in own})
+    own = ("desk", "settling", "inbound", "registry", "waiters", "gate", "terms", "audit", "alerts", "logs")
+    return orchestrator_app(**_common("orchestrator"), media=_part("files"), **{name: _part(name) for name in own})
 
 
 MAKERS = {"gateway": _gateway, "dispatcher": _dispatcher, "orchestrator": _orchestrator}
@@ -77,7 +78,9 @@ MAKERS = {"gateway": _gateway, "dispatcher": _dispatcher, "orchestrator": _orche
 
 @cache
 def _made(name: str) -> Service:
-    return MAKERS[name]()
+    service, watch = MAKERS[name](), StandIn(lambda: _served.get().services[name].watch)
+    service.watch_with(watch)
+    return service
 
 
 class Served:
@@ -86,6 +89,9 @@ class Served:
     def __init__(self, name: str, platform: Any) -> None:
         self._service, self._platform = _made(name), platform
         self.litestar = self._service.litestar
+
+    def watch_with(self, watch: Watch) -> None:
+        self.watch = watch
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         before = _served.set(self._platform)

@@ -99,7 +99,8 @@ def composition(engine: Engine) -> Iterator[Composition]:
 
 
 def test_the_whole_composition_takes_a_job_to_its_end(engine: Engine, composition: Composition) -> None:
-    assert "whatsapp-worker-image" in composition.run("config")
+    config = composition.run("config")
+    assert all(image in config for image in (SERVICES, WORKER, "whatsapp-worker-baileys"))
     composition.run("up", "--detach", "--no-build")
     for service, well in (
         ("GATEWAY", {"status": "ok"}),

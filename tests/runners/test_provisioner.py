@@ -304,15 +304,17 @@ async def test_nothing_is_concluded_while_the_engine_is_away(fleet: Fleet) -> No
     assert (len(fleet.runner.started), fleet.running()) == (1, [("s1", "i1", 1)])
 
 
-async def test_what_cannot_be_started_counts_as_a_crash(fleet: Fleet) -> None:
+async def test_what_cannot_be_started_counts_as_a_crash_and_says_why(fleet: Fleet) -> None:
     await fleet.register()
     fleet.runner.refusal = "no such image"
     await fleet.look()
     row = fleet.row()
-    assert (row["lastExit"], row["starts"], row["notBefore"]) == ("START_REFUSED", "1", str(fleet.now + 1_000))
+    said = "START_REFUSED: no such image"
+    assert (row["lastExit"], row["starts"], row["notBefore"]) == (said, "1", str(fleet.now + 1_000))
     for _ in range(2):
         await fleet.look(after_ms=5_000)
-    assert fleet.row()["failedReason"] == "CRASH_LOOP"
+    row = fleet.row()
+    assert (row["connection"], row["failedReason"], row["lastExit"]) == ("FAILED", said, said)
 
 
 async def test_a_session_that_is_busy_is_left_out_and_the_others_are_not(fleet: Fleet) -> None:

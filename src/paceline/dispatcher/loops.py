@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from paceline.compose import Parts
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
+from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.outbox_http import HttpOutbox
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
@@ -26,22 +28,41 @@ class Engine:
     pacer: Pacer
     scheduler: Scheduler
     guard: SmartGuard
+    roster: Roster
+    """The list of all sessions, for those who look."""
     handing: Handing | None = None
     """Only with `SEND_MODE=api`: what is on its way to the orchestrator."""
 
     @classmethod
     def of(cls, parts: Parts) -> "Engine":
         settings, store = parts.settings, parts.store
-        return cls(
+        measures = DispatcherMeasures(parts.metrics, store, log_messages=settings.log_messages)
+        engine = cls(
             [
-                Router(store, parts.rules, route_ahead=settings.route_ahead, strategy=settings.routing_strategy)
+                Router(
+                    store,
+                    parts.rules,
+                    route_ahead=settings.route_ahead,
+                    strategy=settings.routing_strategy,
+                    measures=measures,
+                )
                 for _ in range(settings.max_concurrent_jobs)
             ],
-            Pacer(store, parts.rules, parts.rng, handoff_ttl_ms=settings.handoff_ttl_ms, api=_by_http(settings)),
+            Pacer(
+                store,
+                parts.rules,
+                parts.rng,
+                handoff_ttl_ms=settings.handoff_ttl_ms,
+                api=_by_http(settings),
+                measures=measures,
+            ),
             Scheduler(store),
             SmartGuard(store, parts.rules, enabled=settings.smart_guard_enabled, tick_ms=settings.smart_guard_tick_ms),
+            Roster(store, parts.rules),
             Handing(store, _outbox(settings), parts.brain) if _by_http(settings) else None,
         )
+        tell_engine(engine, parts.metrics)
+        return engine
 
 
 def _by_http(settings: Settings) -> bool:

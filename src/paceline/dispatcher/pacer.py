@@ -2,6 +2,7 @@
 
 from random import Random
 
+from paceline.dispatcher.measures import Measures
 from paceline.kits.failpoint import failpoint
 from paceline.policy.dispatch import Send, decide
 from paceline.policy.facts import Rules
@@ -13,18 +14,29 @@ BATCH = 100
 
 
 class Pacer:
-    def __init__(self, store: Store, rules: Rules, rng: Random, *, handoff_ttl_ms: int, api: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        rng: Random,
+        *,
+        handoff_ttl_ms: int,
+        api: bool = False,
+        measures: Measures | None = None,
+    ) -> None:
         self._store = store
         self._rules = rules
         self._rng = rng
         self._handoff_ttl_ms = handoff_ttl_ms
         self._api = api
+        self._measures = measures or Measures()
         self.handed_off = 0
         self.refused = 0
 
     async def step(self, now_ms: int) -> int | None:
         """Serves what is due. Returns when the next phone is; None when none waits."""
         due = await self._store.pacers.claim_due(now_ms=now_ms, lease_ms=LEASE_MS, limit=BATCH)
+        given: list[tuple[str, str, int]] = []
         for facts in due.phones:
             decision = decide(facts, self._rules, now_ms=now_ms, rng=self._rng)
             code = await self._store.pacers.hand_off(
@@ -34,5 +46,8 @@ class Pacer:
                 failpoint("handed-off")
                 self.handed_off += code == "OK"
                 self.refused += code != "OK"
+                if code == "OK":
+                    given.append((decision.final.head.task, decision.final.session_id, max(0, now_ms - facts.due_at)))
+        await self._measures.handed_off(given)
         # What was just decided may be due again at once (a step was made, nothing was sent), so look again.
         return now_ms if due.phones else due.next_at

@@ -8,6 +8,7 @@ from collections import Counter
 
 import msgspec
 
+from paceline.dispatcher.measures import Measures
 from paceline.domain.jobs import Contact, Job, Strategy, decode_job
 from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte, JobState
@@ -27,11 +28,20 @@ FLEET_AGE_MS = 250
 
 
 class Router:
-    def __init__(self, store: Store, rules: Rules, *, route_ahead: int, strategy: Strategy = "sticky") -> None:
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        *,
+        route_ahead: int,
+        strategy: Strategy = "sticky",
+        measures: Measures | None = None,
+    ) -> None:
         self._store = store
         self._rules = rules
         self._route_ahead = route_ahead
         self._strategy: Strategy = strategy
+        self._measures = measures or Measures()
         self._fleet: list[FleetPhone] = []
         self._fleet_at_ms = -FLEET_AGE_MS
         self._routed_since: Counter[str] = Counter()
@@ -72,6 +82,7 @@ class Router:
         if tasks:
             answer = await self._store.jobs.route(job, turn.cursor, tasks, now_ms=now_ms)
             self.routed += max(0, answer.cursor - turn.cursor)
+            self._measures.routed(job, turn.cursor, answer.cursor)
             failpoint("chunk-routed")
         elif stop is not None:
             reason, next_at = stop

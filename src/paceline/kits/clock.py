@@ -31,6 +31,11 @@ def monotonic_ms() -> int:
     return time.clock_gettime_ns(clock_id) // 1_000_000
 
 
+def stopwatch_s() -> float:
+    """Seconds since an arbitrary start, as fine as the system can tell; for how long a call took."""
+    return time.perf_counter()
+
+
 class SystemClock:
     """The host's own clock, held still when it is set back. For tools and tests that have no reference to
     ask."""

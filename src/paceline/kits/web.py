@@ -23,7 +23,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from paceline.kits import docs_page, openapi, strict_json
 from paceline.kits.bodies import Bodies, BodyLimits
-from paceline.kits.clock import monotonic_ms
+from paceline.kits.clock import stopwatch_s
 from paceline.kits.openapi_errors import Catalogue
 from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
 
@@ -60,6 +60,8 @@ _NAMED_FIELD = re.compile(r"Object (?:contains unknown|missing required) field `
 
 
 Translate = Callable[[Exception], Problem | None]
+Watch = Callable[[str, str, int, float], None]
+"""Told of every answer: method, route (its template), status, seconds."""
 
 
 async def read_body(
@@ -165,6 +167,10 @@ class Service:
         self._app: ASGIApp = app
         self._bodies = Bodies()
         self._methods = _methods_by_path(app)
+        self._watch: Watch = lambda _method, _route, _status, _seconds: None
+
+    def watch_with(self, watch: Watch) -> None:
+        self._watch = watch
 
     def hold_to(self, limits: BodyLimits) -> None:
         self._bodies = Bodies(limits)
@@ -178,7 +184,7 @@ class Service:
             await self._answer(request_id, scope, receive, send)
 
     async def _answer(self, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        started_ms, status = monotonic_ms(), 0
+        began_s, status = stopwatch_s(), 0
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -199,9 +205,11 @@ class Service:
             with self._bodies.reading(scope, receive) as reading:
                 await self._app(scope, reading, sending)
         # The route, not the path: a path may hold somebody's number.
-        route = scope.get("path_template", "")
+        method, route = str(scope["method"]), str(scope.get("path_template", ""))  # type: ignore[typeddict-item]
+        took_s = stopwatch_s() - began_s
+        self._watch(method, route, status, took_s)
         write = log.info if status >= 400 else log.debug
-        write("request", method=scope["method"], route=route, status=status, took_ms=monotonic_ms() - started_ms)  # type: ignore[typeddict-item]
+        write("request", method=method, route=route, status=status, took_ms=round(took_s * 1000))
 
     def _allowed(self, scope: Scope, status: int) -> bytes:
         """What OPTIONS answers. The framework names the methods of one of a path's handlers."""

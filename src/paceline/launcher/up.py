@@ -124,7 +124,8 @@ class Platform:
 
     def ready_line(self) -> str:
         addresses = {name: self.services[name].url for name in ("gateway", "dispatcher", "orchestrator")}
-        addresses |= {name: service.url for name, service in self.services.items() if name.startswith("dispatcher-")}
+        others = ("dispatcher-", "dashboard")
+        addresses |= {name: service.url for name, service in self.services.items() if name.startswith(others)}
         facts = {
             **addresses,
             **({"whatsapp": self.whatsapp.admin_url} if self.whatsapp else {}),

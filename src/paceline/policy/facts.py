@@ -86,6 +86,8 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     heads: tuple[Head, ...] = ()
     more: bool = False
     """The queue holds more than these heads."""
+    due_at: int = 0
+    """Since when it was its turn; what is decided does not depend on it."""
 
 
 class Rules(msgspec.Struct, frozen=True):

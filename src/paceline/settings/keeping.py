@@ -29,6 +29,11 @@ class Keeping(Section):
     log_level: Annotated[Literal["debug", "info", "warning", "error"], AnyCase] = "info"
     """The least severe line that is logged."""
 
+    log_messages: bool = True
+    """Whether each step of each message is a line at `info`, with the `X-Request-Id` of the request it came with:
+    accepted, routed, handed off, claimed, sent, delivered. A fleet that sends thousands a minute may want to save
+    them."""
+
     failpoints: Annotated[Path | None, Field(validation_alias="PACELINE_FAILPOINTS")] = None
     """For crash tests only: a directory in which a file named like a failpoint kills the process that passes
     it."""

@@ -7,6 +7,7 @@ gives the same run.
 
 Belongs here: the scheduler (`sim`, `steps`), the platform put together (`world`, `workers`, `ports`, `posting`), what
 happens in a run (`scenario`, `drills`, `presses`) and who does it (`people`, `operators`), what they know (`outside`),
-the judges (`checkers`, `judges_*`) and the bugs they must see (`planted`). The judges read the ledger, the API and what
-people outside know, never our own counters. Does not belong here: anything production needs.
+the judges (`checkers`, `judges_*`), the bugs they must see (`planted`), and what runs it all over many seeds (`prove`,
+`servers`, `report`, `regressions`). The judges read the ledger, the API and what people outside know, never our own
+counters. Does not belong here: anything production needs.
 """

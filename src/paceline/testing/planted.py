@@ -154,6 +154,47 @@ BUGS = [
                             "if byte then return reply('OK', {state = 'X'}) end")}, seeds=(38,)),
     Bug("canceling a queue forgets what is parked", "I9", {
         "cancel_queue.lua": ("call('ZRANGE', K.parked(a.phone), 0, left - 1)", "{}")}, seeds=(-12,)),
+    # What workers tell.
+    Bug("a late receipt takes a later one back", "I1", {
+        "20_task.lua": ("if from == '' or not has(NEXT[from], to) then return false, from end",
+                        "if from == '' or not (has(NEXT[from], to) or from == 'R' and to == 'D')"
+                        " then return false, from end")}, seeds=(-24,)),
+    Bug("a late word about a limit replaces a newer one", "I10", {
+        "restriction_event.lua": ("if a.at < tonumber(", "if false and a.at < tonumber(")}, seeds=(-25,)),
+    Bug("a stop word is not understood", "I9", python=("paceline.policy.stopwords.says_stop", "_deaf"), seeds=(-26,)),
+    Bug("every stop is confirmed", "I9", {
+        "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",
+                              "put_on_list(a.from, a.also, a.info)")}, seeds=(-26,)),
+    # Workers and their places.
+    Bug("a hung worker is left alone", "I8", python=("paceline.orchestrator.watchdog.ailment", "_always_well"),
+        seeds=(-28,)),
+    Bug("nobody sees the workers that run", "I8", python=("paceline.policy.reconcile.decide", "_sees_nobody"),
+        seeds=(-28,)),
+    Bug("nobody sees that a worker ended", "I8", python=("paceline.policy.reconcile.decide", "_sees_all_alive"),
+        seeds=(-28,)),
+    Bug("a proxy is filled beyond its limit", "I7", {
+        "begin_start.lua": ("call('ZRANGEBYSCORE', K.proxies_load(), '-inf', '(' .. a.perProxy, 'LIMIT', 0, 1)[1]",
+                            "call('ZREVRANGE', K.proxies_load(), 0, 0)[1]")}, seeds=(-28,)),
+    Bug("a banned number gets another address", "I10", {
+        "mark_proxy.lua": ("if call('HGET', K.phone(known.phone), 'quarantined') == '1' then", "if false then"),
+        "begin_start.lua": ("if call('HGET', K.phone(phone), 'quarantined') == '1' then return nil end", "")},
+        seeds=(-29,)),
+    # Files and clocks.
+    Bug("a damaged file is sent", "I2", python=("paceline.worker.media.sha256_of", "_whatever_came"), seeds=(-30,)),
+    Bug("a worker does not look at its window", "I4", python=("paceline.worker.sender.Sender._window_open", "_open"),
+        seeds=(-4,)),
+    # What customers are told.
+    Bug("a delivery that failed is not tried again", "events", {
+        "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",
+                                "  call('ZREM', K.webhook_outbox(a.webhook), a.delivery)\n")}, seeds=(-27,)),
+    Bug("the cursor moves past what no outbox has", "events", {
+        "feed_webhook.lua": ("for _, item in ipairs(a.items or {}) do",
+                             "for _, item in ipairs({unpack(a.items or {}, 2)}) do")}, seeds=(-27,)),
+    Bug("every try has an id of its own", "events",
+        python=("paceline.gateway.deliveries.public_id", "_another_id"), seeds=(-27,)),
+    Bug("an end is told again with every word about it", "events", {
+        "20_task.lua": ("for step = (string.find(WENT_OUT, from, 1, true) or 0) + 1, last do",
+                        "for step = 1, last do")}, seeds=(-27,)),
     # SEND_MODE=api.
     Bug("a hand-over by post is forgotten", "I1", {
         "hand_off.lua": ("call('ZADD', K.handing(), a.now, item.task)", "")}, seeds=(-18,)),

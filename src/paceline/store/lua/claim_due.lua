@@ -28,13 +28,16 @@ end
 -- An operator stopped the dispatchers; `/start` wakes them.
 if call('HGET', K.fleet(), 'stopped') == '1' then return reply('STOPPED') end
 local found, returned = {}, 0
-for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
+local due = call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'WITHSCORES', 'LIMIT', 0, a.limit)
+for at = 1, #due, 2 do
+  local phone = due[at]
   call('ZADD', K.due(), a.now + a.lease, phone)
   call('HINCRBY', K.pacer(phone), 'version', 1)
   returned = returned + unpark(phone, a.now)
   local facts = phone_facts(phone)
   local heads = heads_of(phone, a.heads, a.now)
   add_expired(phone, heads)
+  facts.dueAt = tonumber(due[at + 1])
   facts.heads, facts.more, facts.globalFreeAt = list(heads), ahead(phone, 1) > #heads, fleet_free_at(phone, a.now)
   found[#found + 1] = facts
   -- Many phones open at the same hour, each with its sleepers; the rest has its look in the next call.

@@ -18,10 +18,10 @@ local function make_due(phone, at)
   wake('due')
 end
 
-local function entry_of(task, fields, seq)
+local function entry_of(task, fields, seq, now)
   return cjson.encode({
     task = task, to = fields.to, tz = fields.tz, expiresAt = tonumber(fields.expiresAt),
-    priority = tonumber(fields.priority), seq = tonumber(seq),
+    priority = tonumber(fields.priority), seq = tonumber(seq), at = now,
   })
 end
 
@@ -37,7 +37,7 @@ end
 local function enqueue(phone, task, fields, now)
   local idle = ahead(phone, 1) == 0
   local seq = call('HINCRBY', K.pacer(phone), 'seq', 1)
-  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))
+  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))
   note_expiry(phone, tonumber(fields.expiresAt))
   if idle then make_due(phone, now) end
 end
