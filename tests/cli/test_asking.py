@@ -8,7 +8,7 @@ import httpx
 import pytest
 from typer.testing import Result
 
-from paceline.cli import asking
+from paceline.cli import paging
 from paceline.cli.exits import Exit
 
 from .conftest import Standin, run
@@ -128,7 +128,7 @@ def test_all_pages_as_json_are_a_line_each(standin: Standin) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_list_without_end_ends(standin: Standin, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]) -> None:
-    monkeypatch.setattr(asking, "MAX_PAGES", 3)
+    monkeypatch.setattr(paging, "MAX_PAGES", 3)
     standin.says(200, {"items": [KEY], "nextCursor": "again"})
     assert (keys("list", "--all", *more).exit_code, len(standin.asked)) == (Exit.FAILED, 3)
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking
+from paceline.cli.asking import FleetApi, asking
 from paceline.cli.inputs import Yes, confirm
+from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, table, when, when_and_ago
 
 if TYPE_CHECKING:

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking, fail
+from paceline.cli.asking import FleetApi, asking
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import SessionId, Yes, confirm
+from paceline.cli.paging import Paging
 from paceline.cli.showing import counted, facts, say, table, when_and_ago
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking
+from paceline.cli.asking import FleetApi, asking
 from paceline.cli.inputs import SessionId, Yes, confirm, moment
 from paceline.cli.linking import logout, pair, qr, scan
 from paceline.cli.numbers import cancel_queue, clear_cooldown, explain, queue, requeue, rpm
+from paceline.cli.paging import Paging
 from paceline.cli.past import events, history, logs
 from paceline.cli.showing import ago, facts, say, table, when, when_and_ago
 

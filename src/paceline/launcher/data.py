@@ -68,7 +68,7 @@ def find_key(given: str | None) -> str:
                 return kept
         except (OSError, UnicodeDecodeError):
             continue
-    raise UsageError(f"no API key: set API_KEY or give --key (there is none in {paths[0]} either)")
+    raise UsageError(f"no API key: set API_KEY or give --key; `paceline up` makes one in {paths[0]}")
 
 
 def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:
