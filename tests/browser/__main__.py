@@ -88,7 +88,8 @@ class Set:
         """Two jobs that take a while, one that is done, one that waits; and somebody who is not on WhatsApp."""
         strangers = {"not_on_whatsapp": ["447700900990", "447700900991"]}
         self.site.platform.simulate({"read_ratio": 0.6, **strangers}, fresh={"linking": "qr"})
-        first = self._job("Hello {{name}}, your table for tonight is ready.", 60, tags=["restaurant"])
+        first = self._job("Hello {{name}}, your table for tonight is ready.", 18, tags=["restaurant"])
+        self.api.jobs.wait(first, timeout_seconds=600)
         self.job = self._job("שלום {{name}}, ההזמנה שלך מוכנה לאיסוף.", 700, first=200, tags=["pickup"])
         self._job("Hello {{name}}, see you tomorrow at nine.", 90, first=100, spread_minutes=60, tags=["reminder"])
         held = self._job("Hello {{name}}, a word about next week.", 40, first=300, tags=["newsletter"])
@@ -96,7 +97,6 @@ class Set:
         self.api.send("447700900990", "Are you there?")
         self.api.sessions.set_rpm("sales-uk", 10)
         self.api.sessions.pause("events-1")
-        self.api.jobs.wait(first, timeout_seconds=600)
 
     def _job(self, text: str, count: int, *, first: int = 0, tags: list[str], spread_minutes: int | None = None) -> str:
         names = ("Ada", "Grace", "Alan", "Noa", "Barbara", "יעל", "Margaret", "Tony", "Radia", "Leslie")

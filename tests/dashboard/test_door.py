@@ -213,6 +213,24 @@ async def test_every_answer_tells_browsers_to_be_careful(house: House, path: str
     assert answer.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.parametrize(
+    ("path", "status"), [("/_nicegui/client/guessed/upload/1", 303), ("/", 303), ("/logout", 303), ("/login2", 303)]
+)
+async def test_a_stranger_can_post_nowhere_but_at_the_door(house: House, path: str, status: int) -> None:
+    answer = await house.browser.post(path, content=b"x", headers={"Origin": HERE})
+    assert answer.status_code == status
+
+
+async def test_a_stranger_cannot_post_much(house: House) -> None:
+    assert (await house.log_in("x" * 10_000)).status_code == 413
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"key=x"
+
+    answer = await house.browser.post("/login", content=endless(), headers={"Origin": HERE})
+    assert answer.status_code == 413
+
+
 async def test_a_nonce_is_good_for_one_answer(house: House) -> None:
     first, second = [(await house.browser.get("/login")) for _ in range(2)]
     assert first.headers["content-security-policy"] != second.headers["content-security-policy"]
