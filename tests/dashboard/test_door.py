@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 from paceline.client import Unauthorized, Unreachable, Urls
 from paceline.client.answers_lists import ApiKey
 from paceline.dashboard import door
-from paceline.dashboard.guarding import VISITOR, Guard
+from paceline.dashboard.guarding import VISITOR, VISITORS_BODY, Guard
 from paceline.dashboard.visitors import IDLE_MS, MOST, Visitor, Visitors
 
 GOOD = "pk_canary-of-a-good-key"
@@ -229,6 +229,13 @@ async def test_a_stranger_cannot_post_much(house: House) -> None:
 
     answer = await house.browser.post("/login", content=endless(), headers={"Origin": HERE})
     assert answer.status_code == 413
+
+
+async def test_nor_can_a_visitor_post_without_end(house: House) -> None:
+    await house.log_in()
+    headers = {"Origin": HERE, "Content-Length": str(VISITORS_BODY + 1)}
+    answer = await house.browser.post("/_nicegui/client/any/upload/1", content=b"", headers=headers)
+    assert (answer.status_code, answer.text) == (413, "this file is too large")
 
 
 async def test_a_nonce_is_good_for_one_answer(house: House) -> None:

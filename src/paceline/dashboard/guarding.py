@@ -26,6 +26,9 @@ OPEN_FOLDERS = ("/static/", "/_nicegui/")
 """Without a login: the door itself, and files that are the same for everybody."""
 STRANGERS_BODY = 4_096
 """Bytes: a key and what a form has around it."""
+VISITORS_BODY = 65 * 1_048_576
+"""The largest file a page takes, and what a form has around it."""
+ENDLESS = VISITORS_BODY + 1
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -74,6 +77,8 @@ class Guard:
             await answer(scope, receive, _with_headers(scope, send))
         elif visitor is None and _body_bytes(connection) > STRANGERS_BODY:
             await _refuse(scope, receive, send, "this is too long for a key", status=413)
+        elif _body_bytes(connection) > VISITORS_BODY:
+            await _refuse(scope, receive, send, "this file is too large", status=413)
         else:
             if visitor is not None and scope["type"] == "http":
                 self._visitors.seen(visitor)
@@ -139,9 +144,9 @@ def _is_open(connection: HTTPConnection) -> bool:
 def _body_bytes(connection: HTTPConnection) -> int:
     """As announced, and the server reads no more than that. A body of unknown length counts as too long."""
     if "transfer-encoding" in connection.headers:
-        return STRANGERS_BODY + 1
+        return ENDLESS
     announced = connection.headers.get("content-length", "0")
-    return int(announced) if announced.isascii() and announced.isdigit() else STRANGERS_BODY + 1
+    return int(announced) if announced.isascii() and announced.isdigit() else ENDLESS
 
 
 def _is_page_of(connection: HTTPConnection, visitor: Visitor | None) -> bool:
