@@ -12,7 +12,7 @@ from paceline.cli.paging import Paging
 from paceline.cli.showing import counted, facts, say, table, when_and_ago
 
 if TYPE_CHECKING:
-    from paceline.client.answers_fleet import CooldownCleared, Explained, QueueCanceled, Requeued, RpmSet
+    from paceline.client.answers_fleet_numbers import CooldownCleared, Explained, QueueCanceled, Requeued, RpmSet
     from paceline.client.answers_lists import QueuedMessage
 
 NO_OVERRIDE = "none"

@@ -2,7 +2,7 @@
 
 from nicegui import ui
 
-from paceline.client.answers_fleet import Explained
+from paceline.client.answers_fleet_numbers import Explained
 from paceline.client.answers_fleet_sessions import Session
 from paceline.dashboard.parts import words
 from paceline.dashboard.parts.acting import act, confirm
