@@ -15,6 +15,7 @@ from paceline.dashboard.parts.inputs import Field, button
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.text import text
+from paceline.dashboard.parts.words import count
 
 MODES = {"message": "Text", "image": "Image with a caption", "document": "Document with a caption"}
 PRIORITIES = {"1": "Normal", "2": "High", "3": "Highest"}
@@ -206,7 +207,7 @@ class Form:
 
 
 def _summary(audience: Audience, file_name: str) -> str:
-    parts = [f"{audience.count:,} {'recipient' if audience.count == 1 else 'recipients'}"]
+    parts = [count(audience.count, "recipient")]
     if file_name:
         parts[0] = f"{file_name}: {parts[0]}"
     if audience.number_column:
