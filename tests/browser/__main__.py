@@ -19,7 +19,7 @@ from .chromium import chromium
 from .conftest import Site, log_in
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
-DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 DAY_MS = 86_400_000
 SETTLE_SECONDS = 6
 """What a page needs to have asked for everything."""
