@@ -106,9 +106,7 @@ def change(
     api: FleetApi,
     created_at: Annotated[str | None, typer.Option(metavar="TIME", help="When its number began.")] = None,
     timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of its number, such as Asia/Jerusalem.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Instead of its tags; repeat it.")
-    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Instead of its tags; repeat it.")] = None,
 ) -> None:
     """Change what is known of it: its number's age and timezone, its tags. What is left out stays.
 
