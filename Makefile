@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up images test fuzz bench check lock clean
+.PHONY: help install demo up images test prove chaos soak fuzz bench screenshots check lock clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## everything into .venv, exactly the locked versions
 
@@ -30,15 +30,27 @@ demo: install ## three simulated numbers, 200 messages, a progress bar
 up: install ## the whole platform, e.g. make up ARGS="--sessions 3 --policy demo"
 	@$(BIN)/paceline up $(ARGS)
 
-images: ## the container images of the services and of a worker (needs Docker)
+images: ## the container images of the services and of the workers (needs Docker)
 	docker build --file deploy/Dockerfile --target paceline --tag paceline:0.1.0 .
 	docker build --file deploy/Dockerfile --target worker --tag whatsapp-worker-image:1.0.0 .
+	docker build --file deploy/Dockerfile --target worker-baileys --tag whatsapp-worker-baileys:1.0.0 .
 
 test: install check ## all checks and all tests
 	@tools/ensure-redis
 	@tools/ensure-docker
 	@tools/ensure-node
+	@tools/ensure-prometheus
+	@tools/ensure-browser
 	tools/run-tests $(ARGS)
+
+prove: install ## the World over thousands of seeds, then every planted bug; ARGS="--seeds=0:20000" for others
+	@$(BIN)/python -m paceline.testing --seeds=drills:3000 --planted $(ARGS)
+
+chaos: install ## real processes hurt at random under load; ARGS="--minutes 60 --seed 7" (power cuts and full disks need root)
+	@cd tests && ../$(BIN)/python -m chaos $(ARGS)
+
+soak: install ## a month of a thousand numbers in virtual time, hours; ARGS="--numbers 100 --messages 30000" for less
+	@$(BIN)/python -m paceline.testing.soak $(ARGS)
 
 fuzz: install ## thousands of requests nobody would think of, against all three services
 	@cd tests && ../$(BIN)/python -m fuzz $(ARGS)
@@ -47,6 +59,10 @@ bench: install ## how fast it is, side by side with others, as tables (docs/perf
 	@command -v wrk > /dev/null || { echo "make bench needs wrk (Debian: apt-get install wrk)" >&2; exit 1; }
 	cd bench/node && npm ci --no-audit --no-fund
 	for each in dispatch intake job peers; do $(BIN)/python bench/$$each.py $(ARGS); done
+
+screenshots: install ## a picture of every page of the dashboard into docs/pictures (needs chromium)
+	@tools/ensure-browser
+	@cd tests && ../$(BIN)/python -m browser $(ARGS)
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff check .

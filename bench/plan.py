@@ -56,7 +56,7 @@ from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
-from paceline.testing.prove import redis_server
+from paceline.testing.servers import redis_server
 
 KEY = "a-key-for-the-benchmark-alone"
 RUNS = 7

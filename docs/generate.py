@@ -12,11 +12,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import yaml
+
+from paceline.cli import reference
 from paceline.domain import sessions, states
 from paceline.domain.codes import CODES
 from paceline.domain.events import EVENT_TYPES
 from paceline.settings import Settings, UpSettings, env_name
 from paceline.store.keys import ALL
+from paceline.telemetry import catalogue
 from paceline.testing.planted import BUGS
 from paceline.worker.drivers.config import Behaviour
 
@@ -100,6 +104,25 @@ def session_drawing() -> str:
     return "\n".join([*lines, "```"])
 
 
+def metrics() -> str:
+    rows = [
+        (f"`{metric.name}`", metric.kind, ", ".join(f"`{label}`" for label in metric.labels), metric.help)
+        for metric in catalogue.ALL
+    ]
+    return _table(("metric", "kind", "labels", "meaning"), rows)
+
+
+def alert_rules() -> str:
+    groups = yaml.safe_load((ROOT / "deploy" / "prometheus" / "rules.yml").read_text())["groups"]
+    alerts = [rule for group in groups for rule in group["rules"] if "alert" in rule]
+    rows = [
+        (f"`{rule['alert']}`", rule["labels"]["severity"], f"`{_line(rule['expr'])}`", rule.get("for", "at once"),
+         rule["annotations"]["description"])
+        for rule in alerts
+    ]  # fmt: skip
+    return _table(("alert", "severity", "fires when", "for", "what it means"), rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "settings": lambda: settings(Settings),
     "up-settings": lambda: settings(UpSettings, frozenset(Settings.model_fields)),
@@ -113,6 +136,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "session-table": session_table,
     "session-status": session_status,
     "session-drawing": session_drawing,
+    "commands": reference.commands,
+    "exit-codes": lambda: _table(("code", "meaning"), reference.exit_codes()),
+    "metrics": metrics,
+    "alert-rules": alert_rules,
 }
 
 

@@ -18,6 +18,7 @@ from paceline.kits.brain import Brain, BrainPort, NoBrain, new_client
 from paceline.kits.clock import SampledClock, monotonic_ms
 from paceline.kits.http import serve
 from paceline.kits.logging import configure_logging
+from paceline.kits.metrics import Metrics
 from paceline.kits.rng import Rng, new_rng
 from paceline.kits.tasks import Supervisor
 from paceline.kits.web import MEGABYTE, Service
@@ -29,6 +30,8 @@ from paceline.settings import Settings, load, read_policy
 from paceline.store.client import RedisLink
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
+from paceline.telemetry.link import TimedLink
+from paceline.telemetry.service import about_service, new_metrics, watch_requests
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -48,6 +51,7 @@ class Parts:
     keys: Keys
     rng: Rng
     brain: BrainPort
+    metrics: Metrics
     before_stop: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     """What a service ends in order while it still answers, in the order it was added."""
 
@@ -64,7 +68,8 @@ def build(settings: Settings) -> Parts:
         frequency_window=settings.recipient_cap_hours * 3_600_000,
         events_kept=settings.events_kept,
     )
-    store = Store(link, config)
+    metrics = new_metrics()
+    store = Store(TimedLink(link, metrics), config)
     clock = SampledClock(link.time_ms)
     return Parts(
         settings=settings,
@@ -76,6 +81,7 @@ def build(settings: Settings) -> Parts:
         keys=Keys(store, clock),
         rng=new_rng(),
         brain=Brain(settings.session_brain_url, new_client()) if settings.session_brain_url else NoBrain(),
+        metrics=metrics,
     )
 
 
@@ -86,7 +92,13 @@ def rules_of(settings: Settings) -> Rules:
         burst_limit=settings.burst_limit,
         burst_cooldown_ms=settings.burst_cooldown_ms,
     )
-    return Rules(parse(read_policy(settings.policy)), defaults, settings.liveness_ms, settings.global_rpm)
+    return Rules(
+        parse(read_policy(settings.policy)),
+        defaults,
+        liveness_ms=settings.liveness_ms,
+        global_rpm=settings.global_rpm,
+        retry_delay_ms=settings.retry_delay_ms,
+    )
 
 
 async def wait_for_redis(parts: Parts) -> None:
@@ -141,7 +153,9 @@ async def _live(name: str, port: int, prepare: Prepare, parts: Parts) -> None:
             tasks.start("clock", parts.clock.run)
             if isinstance(parts.brain, Brain):
                 tasks.start("brain", parts.brain.run)
+            about_service(name, parts.store, parts.metrics)
             app = await prepare(parts, tasks)
+            watch_requests(app, parts.metrics)
             app.hold_to(BodyLimits(parts.settings.body_timeout_seconds, parts.settings.bodies_at_once_mb * MEGABYTE))
             log.info("listening", host=parts.settings.host, port=port, service=name)
             await serve(app, parts.settings.host, port, partial(_say_goodbye, parts))

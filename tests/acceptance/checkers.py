@@ -53,9 +53,13 @@ def judge(
 ) -> Evidence:
     """`but`: promises that the evidence cannot show here."""
     evidence = Evidence(platform, client, list(jobs), stopped or {})
-    broken = [f"{name}: {what}" for name, check in CHECKS if name not in but for what in check(evidence)]
+    broken = broken_promises(evidence, but)
     assert broken == [], "\n".join(broken[:20])
     return evidence
+
+
+def broken_promises(evidence: Evidence, but: Collection[str] = ()) -> list[str]:
+    return [f"{name}: {what}" for name, check in CHECKS if name not in but for what in check(evidence)]
 
 
 def nothing_is_lost(evidence: Evidence) -> Iterator[str]:

@@ -129,6 +129,7 @@ class Platform:
             "ORCHESTRATOR_PORT": str(base + 1),
             "FAKE_WHATSAPP_PORT": str(base + 2),
             "DISPATCHER_PORT": str(base + 5),
+            "DASHBOARD_PORT": "0",
             **self.env,
         }
         self.simulate()
@@ -180,7 +181,7 @@ class Platform:
         self.up.wait()
         wait_for("the children of a killed `up` to end", lambda: not self.processes())
 
-    def destroy(self, *, keep: bool) -> None:
+    def halt(self) -> None:
         """Whatever still runs is ended, by its id."""
         if self.up is not None and self.up.poll() is None:
             self.up.kill()
@@ -191,6 +192,10 @@ class Platform:
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        wait_for("the killed to be gone", lambda: not self.processes())
+
+    def destroy(self, *, keep: bool) -> None:
+        self.halt()
         if keep:
             print(f"kept for a look: {self.folder}")
         else:

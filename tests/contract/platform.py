@@ -2,40 +2,40 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import msgspec
 
 from paceline.alerts.channels import Channel
 from paceline.alerts.loop import Alerts
-from paceline.dispatcher.app import create_app as dispatcher_app
 from paceline.dispatcher.fleet import FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
+from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.edge import Keys, Limits, digest
-from paceline.gateway.app import create_app as gateway_app
 from paceline.gateway.intake import Intake
+from paceline.gateway.measures import GatewayMeasures
 from paceline.gateway.media import MediaDesk
 from paceline.gateway.outlets import Outlets
 from paceline.kits.media_store import MediaFiles
 from paceline.kits.rng import new_rng
 from paceline.kits.safe_http import SafeHttp
 from paceline.kits.secrets import derive
-from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate
-from paceline.orchestrator.app import create_app as orchestrator_app
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
+from paceline.orchestrator.runners.base import RunnerAway
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
 from paceline.policy.alerts import AlertRules
@@ -47,10 +47,11 @@ from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
+from paceline.telemetry.fleet import FleetReadings
+from paceline.telemetry.service import new_metrics, watch_requests
 
 from . import documented
-
-T = TypeVar("T")
+from .standins import MAKERS, Served
 
 NOON = 1_773_136_800_000
 """Tuesday, 10 March 2026, noon in Jerusalem: everybody in these tests is awake."""
@@ -82,25 +83,6 @@ class HandClock:
         self.at_ms += ms
 
 
-class OnDemand(Mapping[str, T]):
-    """Made when first asked for: putting one service together takes a tenth of a second, and most tests need one."""
-
-    def __init__(self, makers: Mapping[str, Callable[[], T]]) -> None:
-        self._makers = makers
-        self.made: dict[str, T] = {}
-
-    def __getitem__(self, name: str) -> T:
-        if name not in self.made:
-            self.made[name] = self._makers[name]()
-        return self.made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
-
-
 class Platform:
     def __init__(
         self, url: str, *, policy: str = "default", limits: Limits = LIMITS, channels: Sequence[Channel] = ()
@@ -110,55 +92,52 @@ class Platform:
         self.rules = Rules(parse(read_policy(policy)))
         self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
         self.keys = Keys(self.store, self.clock, limits)
+        self.metrics = {name: new_metrics() for name in ("gateway", "dispatcher", "orchestrator")}
         self._folder = tempfile.TemporaryDirectory(prefix="paceline-media-")
         self.files = MediaFiles(Path(self._folder.name))
         self.media = MediaDesk(self.store, self.files, in_thread=asyncio.to_thread)
-        self.intake = Intake(self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0))
+        told = GatewayMeasures(self.metrics["gateway"], self.store, self.clock, log_messages=False)
+        self.intake = Intake(
+            self.store, self.rules, new_rng(1), media=self.media, breathe=lambda: asyncio.sleep(0), measures=told
+        )
         # Receivers in tests are on this machine.
         self.webhook_http = SafeHttp(allow_private=True)
         self.outlets = Outlets.of(
-            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http
+            self.store, self.clock, new_rng(5), new_id=self.intake.new_job_id, http=self.webhook_http, measures=told
         )
+        dispatching = DispatcherMeasures(self.metrics["dispatcher"], self.store, log_messages=False)
         self.engine = Engine(
-            [Router(self.store, FleetWatch(self.store, self.rules, route_ahead=200))],
-            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000),
+            [Router(self.store, FleetWatch(self.store, self.rules, route_ahead=200), measures=dispatching)],
+            Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000, measures=dispatching),
             Scheduler(self.store),
             SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),
+            Roster(self.store, self.rules),
         )
-        self.settling = Settling(self.store, RetrySettings())
+        tell_engine(self.engine, self.metrics["dispatcher"])
+        self.measures = OrchestratorMeasures(self.metrics["orchestrator"], self.store, log_messages=False)
+        self.metrics["orchestrator"].read(FleetReadings(self.store, self.rules, self.clock).read)
+        self.settling = Settling(self.store, RetrySettings(), measures=self.measures)
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
-        self.services = OnDemand(
-            {"gateway": self._gateway, "dispatcher": self._dispatcher, "orchestrator": self._orchestrator}
-        )
-        self._clients = OnDemand({name: partial(self._client, name) for name in self.services})
+        self.printed: list[str] | None = []
+        """What workers printed; None is an engine that does not answer."""
+        self.desk = Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures)
+        self.inbound = Inbound(self.store, self.settling)
+        self.registry = Registry(self.store, new_rng(3))
+        self.gate = WorkerGate(WEBHOOK_SECRET)
+        self.terms = Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000)
+        self.audit = AuditPages(self.audit_path, asyncio.to_thread)
+        self.rng = new_rng(4)
+        self.services = {name: Served(name, self) for name in MAKERS}
+        for name, service in self.services.items():
+            watch_requests(service, self.metrics[name])
+        self._clients = {name: client_of(name, service) for name, service in self.services.items()}
 
-    def _gateway(self) -> Service:
-        return gateway_app(self.store, self.intake, self.media, self.keys, self.clock, outlets=self.outlets)
-
-    def _dispatcher(self) -> Service:
-        return dispatcher_app(self.engine, self.store, self.keys, rules=self.rules, clock=self.clock, rng=new_rng(4))
-
-    def _orchestrator(self) -> Service:
-        return orchestrator_app(
-            store=self.store,
-            desk=Desk(self.store, self.rules, lease_ms=120_000),
-            settling=self.settling,
-            inbound=Inbound(self.store, self.settling),
-            registry=Registry(self.store, new_rng(3)),
-            waiters=self.waiters,
-            gate=WorkerGate(WEBHOOK_SECRET),
-            keys=self.keys,
-            clock=self.clock,
-            terms=Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000),
-            media=self.files,
-            audit=AuditPages(self.audit_path, asyncio.to_thread),
-            alerts=self.alerts,
-        )
-
-    def _client(self, name: str) -> httpx.AsyncClient:
-        return client_of(name, self.services[name])
+    async def logs(self, session: str, lines: int) -> list[str]:
+        if self.printed is None:
+            raise RunnerAway("the engine is away")
+        return self.printed[-lines:]
 
     @property
     def gateway(self) -> httpx.AsyncClient:
@@ -181,7 +160,7 @@ class Platform:
             await self.store.guards.save_key(ApiKeyRecord(name, digest(key.encode()), scopes))
 
     async def close(self) -> None:
-        for client in self._clients.made.values():
+        for client in self._clients.values():
             await client.aclose()
         await self.link.close()
         self._folder.cleanup()
@@ -290,7 +269,7 @@ class Platform:
         return found
 
 
-def client_of(name: str, service: Service) -> httpx.AsyncClient:
+def client_of(name: str, service: Served) -> httpx.AsyncClient:
     """Asks that service, and looks whether each answer is one its document has."""
 
     async def check(answer: httpx.Response) -> None:

@@ -31,7 +31,7 @@ from .uploads import uploaded
 
 SERVICES = ["gateway", "dispatcher", "orchestrator"]
 JSON = "application/json"
-NO_JSON = {"GET /v1/events", "GET /api/worker/media/{ref}"}
+NO_JSON = {"GET /metrics", "GET /v1/events", "GET /api/worker/media/{ref}"}
 """What they answer is a stream or a file."""
 
 

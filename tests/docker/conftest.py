@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .engine import Engine, require_engine
+from .engine import BAILEYS_WORKER, Engine, require_engine, require_node
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +25,11 @@ def engine(running_engine: Engine) -> Engine:
     """An engine without containers."""
     running_engine.clear()
     return running_engine
+
+
+@pytest.fixture(scope="session")
+def baileys_image(running_engine: Engine) -> str:
+    """Of the Node worker: whoever has no node runs the other tests without it."""
+    require_node()
+    running_engine.build_baileys_image()
+    return BAILEYS_WORKER

@@ -1,13 +1,15 @@
 """A Docker engine of the tests' own: started, killed and started again without touching anybody's containers.
 
-No image is pulled. The base is a Debian root made by debootstrap, the images are built on it from `deploy/Dockerfile`.
-Both are kept between runs in `ROOT`; the build itself sees what changed.
+No image is pulled. The base is a Debian root made by debootstrap, and with this machine's own node in it that of the
+Node worker; the images are built on them from `deploy/Dockerfile`. All are kept between runs in `ROOT`; the build
+itself sees what changed.
 """
 
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -18,19 +20,40 @@ PROJECT = Path(__file__).parents[2]
 ROOT = Path(os.environ.get("PACELINE_TEST_DOCKER", "/var/tmp/paceline-docker"))
 """On a real disk: an engine's own storage driver does not work on top of another's."""
 BASE = "paceline-base:test"
+NODE_BASE = "paceline-node-base:test"
 SERVICES = "paceline:test"
 WORKER = "whatsapp-worker-image:test"
+BAILEYS_WORKER = "whatsapp-worker-baileys:test"
 PACKAGES = "python3,python3-venv,ca-certificates,redis-server"
+NODE_DOCKERFILE = f"""
+FROM {BASE}
+COPY node /usr/local/bin/node
+COPY npm /usr/local/lib/node_modules/npm
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && node --version && npm --version
+ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt
+"""
 START_SECONDS = 60
 BUILD_SECONDS = 600
 
 
 def require_engine() -> None:
-    """What is missing is said; in CI it is an error, because these tests would silently not run."""
-    missing = [name for name in ("dockerd", "docker", "debootstrap") if shutil.which(name) is None]
-    reason = f"no {', '.join(missing)} (see tools/ensure-docker)" if missing else ""
+    reason = _missing("tools/ensure-docker", "dockerd", "docker", "debootstrap")
     if not reason and os.geteuid() != 0:
         reason = "a Docker engine of our own needs root"
+    _require_none(reason)
+
+
+def require_node() -> None:
+    _require_none(_missing("tools/ensure-node", "node", "npm"))
+
+
+def _missing(see: str, *programs: str) -> str:
+    missing = [name for name in programs if shutil.which(name) is None]
+    return f"no {', '.join(missing)} (see {see})" if missing else ""
+
+
+def _require_none(reason: str) -> None:
+    """What is missing is said; in CI it is an error, because these tests would silently not run."""
     if not reason:
         return
     if os.environ.get("CI") == "true":
@@ -106,9 +129,17 @@ class Engine:
     def build_images(self) -> None:
         if self.docker("image", "inspect", BASE, check=False).returncode != 0:
             self._make_base()
-        for target, tag in (("paceline", SERVICES), ("worker", WORKER)):
-            self.docker("build", "--network", "host", "--build-arg", f"BASE={BASE}", "--target", target, "--tag", tag,
-                        "--file", "deploy/Dockerfile", ".", cwd=PROJECT)  # fmt: skip
+        self._build("paceline", SERVICES)
+        self._build("worker", WORKER)
+
+    def build_baileys_image(self) -> None:
+        self._make_node_base()
+        self._build("worker-baileys", BAILEYS_WORKER)
+
+    def _build(self, target: str, tag: str) -> None:
+        bases = ["--build-arg", f"BASE={BASE}", "--build-arg", f"NODE_BASE={NODE_BASE}"]
+        options = ["--network", "host", *bases, "--target", target, "--tag", tag, "--file", "deploy/Dockerfile"]
+        self.docker("build", *options, ".", cwd=PROJECT)
 
     def _make_base(self) -> None:
         root = ROOT / "root"
@@ -122,3 +153,14 @@ class Engine:
         self.docker("import", "-", BASE, stdin=packed.stdout)
         assert packed.wait() == 0
         shutil.rmtree(root)
+
+    def _make_node_base(self) -> None:
+        """Debian's own node is too old. Built each time, so that it follows the machine's; mostly nothing changed."""
+        node, npm = (Path(shutil.which(name) or "").resolve() for name in ("node", "npm"))
+        with tempfile.TemporaryDirectory() as folder:
+            context = Path(folder)
+            shutil.copy2(node, context / "node")
+            # …/npm/bin/npm-cli.js
+            shutil.copytree(npm.parents[1], context / "npm", symlinks=True)
+            (context / "Dockerfile").write_text(NODE_DOCKERFILE)
+            self.docker("build", "--tag", NODE_BASE, folder)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from paceline.kits.log_files import rotate
 from paceline.launcher.children import Child, ChildSpec
-from paceline.launcher.data import DataDirectory, rotate, tail
+from paceline.launcher.data import DataDirectory, tail
 
 from .support import alive, pid_in, until, until_sync
 
@@ -57,6 +58,20 @@ async def test_a_killed_child_comes_back_with_a_new_pid_in_its_file(data: DataDi
     await until(lambda: pid_in(data.pid_file("child")) not in (None, first))
     assert pid_in(data.pid_file("child")) == child.pid
     assert child.deaths == 1
+
+
+async def test_a_child_whose_pid_cannot_be_written_is_kept_all_the_same(data: DataDirectory, start: StartChild) -> None:
+    """On a full disk the keeper itself died of it, and Redis was not started again when there was room."""
+    in_the_way = data.pid_file("child").with_suffix(".new")
+    in_the_way.mkdir()
+    child = start(SLEEP)
+    await until(lambda: child.pid is not None)
+    first = child.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: child.pid not in (None, first))
+    in_the_way.rmdir()
+    await until(lambda: pid_in(data.pid_file("child")) == child.pid)
 
 
 async def test_a_stopped_child_is_gone_with_its_pid_file(data: DataDirectory, start: StartChild) -> None:

@@ -78,7 +78,22 @@ async def test_what_workers_are_told_leads_to_where_it_listens(tmp_path: Path) -
     await server.close()
 
 
-def test_containers_cannot_reach_it_so_that_is_refused() -> None:
-    settings = load(UpSettings, runner="docker", webhook_secret="x" * 16, api_key="y" * 16)
-    with pytest.raises(UsageError, match="RUNNER is docker"):
+@pytest.mark.parametrize(
+    ("network", "reason"),
+    [
+        pytest.param("paceline-workers", "RUNNER is docker", id="a network of their own"),
+        # The next thing that is looked at: there is no build here.
+        pytest.param("host", "cannot be run", id="the host's, and so its loopback"),
+    ],
+)
+def test_containers_reach_it_on_the_hosts_network_alone(network: str, reason: str, tmp_path: Path) -> None:
+    settings = load(
+        UpSettings,
+        runner="docker",
+        worker_network=network,
+        baileys_path=tmp_path,
+        webhook_secret="x" * 16,
+        api_key="y" * 16,
+    )
+    with pytest.raises(UsageError, match=reason):
         check_fake_whatsapp(UpOptions(driver="baileys", fake_whatsapp=True), settings)

@@ -159,19 +159,11 @@ class Judge:
         self.gone.append(fact["instance"])
 
     def proxy_left(self, fact: dict[str, Any]) -> None:
+        # The phone keeps it until another is taken: should it be banned meanwhile, that is its address.
         assert self.holds[fact["sessionId"]] == fact["proxyId"]
-        if self.sticky.get(fact["phone"]) == fact["proxyId"]:
-            del self.sticky[fact["phone"]]
 
     def marked(self, fact: dict[str, Any]) -> None:
-        proxy = fact["proxyId"]
-        if fact["action"] == "PROXY_OK":
-            self.good.add(proxy)
-            return
-        self.good.discard(proxy)
-        for session, held in self.holds.items():
-            if held == proxy and self.sticky.get(phone_of(session)) == proxy:
-                del self.sticky[phone_of(session)]
+        (self.good.add if fact["action"] == "PROXY_OK" else self.good.discard)(fact["proxyId"])
 
     def agrees_with(self, client: redis.Redis, released: list[str]) -> None:
         """What Redis says now, and what allocators were told, is what the trail says."""

@@ -344,6 +344,18 @@ class TestRemoval:
         assert self.finish(stage).code == "OK"
 
 
+def test_a_worker_that_is_gone_takes_no_memory(stage: Stage) -> None:
+    """A stopped session went on showing what its worker had taken; a measurement may also come late."""
+    wanting(stage, SESSION)
+    pool(stage)
+    begin(stage)
+    value_of(stage.store.watch.usage({SESSION: (1_000, 2.0)}, now_ms=stage.now))
+    assert row(stage)["memoryBytes"] == "1000"
+    release(stage)
+    value_of(stage.store.watch.usage({SESSION: (1_000, 2.0)}, now_ms=stage.now))
+    assert {"memoryBytes", "cpuMs", "usageAt"} & row(stage).keys() == set()
+
+
 class TestMark:
     def test_bad_moves_each_session_once_and_the_next_start_takes_another(self, stage: Stage) -> None:
         pool(stage)
@@ -358,14 +370,31 @@ class TestMark:
         assert stage.dump() == before
         known = row(stage, "a")
         assert (known["generation"], known["restartReason"], known["proxy"]) == ("2", "PROXY_BAD", URLS[0])
-        assert stage.redis.hgetall(keys.sticky_proxy()) == {}
         assert stage.redis.smembers(keys.proxies_bad()) == {URLS[0]}
         assert stage.redis.smembers(keys.proxies_available()) == {URLS[1]}
         assert stage.redis.get(keys.proxy_status(URLS[0])) == "BAD"
         assert begin(stage, "a", generation=1).code == "STALE"
         assert [begin(stage, session, generation=2).proxy_id for session in "ab"] == ["p2", "p2"]
+        assert stage.redis.hgetall(keys.sticky_proxy()) == {PHONE: URLS[1]}
         assert stage.redis.hgetall(keys.proxy_active()) == {URLS[1]: "2"}
         assert stage.redis.hgetall(keys.phone_active()) == {PHONE: "2"}
+
+    @pytest.mark.parametrize("is_gone", [False, True], ids=["its worker was there", "its worker was gone"])
+    def test_a_ban_between_a_mark_and_the_next_start_keeps_the_address(self, stage: Stage, is_gone: bool) -> None:
+        """The mark made the phone forget its proxy. Banned a moment later and restarted by an operator, it came back
+        from another address (I10)."""
+        pool(stage)
+        wanting(stage, SESSION)
+        begin(stage)
+        assert mark(stage, "p1").moved == [SESSION]
+        if is_gone:
+            release(stage)
+        stage.event(quarantine="BANNED_403")
+        if not is_gone:
+            release(stage)
+        assert begin(stage, instance="i2", generation=2).code == "NO_PROXY"
+        mark(stage, "p1", state="OK")
+        assert begin(stage, instance="i3", generation=2).proxy_id == "p1"
 
     def test_what_is_told_names_the_proxy_without_its_credentials(self, stage: Stage) -> None:
         pool(stage)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from paceline.store import keys
+from paceline.store import keys, workers
 from paceline.store.fleet import AllocationLimits
 
 from .stage import PHONE, SESSION, Stage, value_of
@@ -125,15 +125,13 @@ def test_when_a_worker_was_connected_or_showed_its_code_is_remembered(begun: Sta
     assert row(begun)["healthyAt"] == healthy_at == str(begun.now - 5_000)
 
 
-def test_rows_come_in_pages_and_say_what_the_hash_says(stage: Stage) -> None:
+def test_rows_are_read_in_pages_and_say_what_the_hash_says(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         stage.register(f"s{number}", f"97250000000{number}")
     stage.redis.hset(keys.phone("972500000003"), "quarantined", 1)
     stage.redis.sadd(keys.sessions(), "s3x")
-    found, cursor = [], ""
-    while cursor is not None:
-        page, cursor = value_of(stage.store.fleet.wanted(cursor, 2))
-        found += page
+    monkeypatch.setattr(workers, "PAGE", 2)
+    found = value_of(stage.store.fleet.rows(value_of(stage.store.fleet.ids())))
     assert [(known.session_id, known.quarantined) for known in found] == [
         ("s0", False), ("s1", False), ("s2", False), ("s3", True), ("s4", False)
     ]  # fmt: skip

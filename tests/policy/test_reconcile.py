@@ -109,6 +109,17 @@ CASES: dict[str, tuple[Wanted | None, list[Seen], list[Action]]] = {
         [],
         [Begin("s", 2)],
     ),
+    "failed while it runs: it ends, as nothing is left to do": (
+        row(connection="FAILED"),
+        [worker()],
+        [Stop("s", "i1", "failed")],
+    ),
+    "failed while it runs, with messages to answer for": (row(connection="FAILED", answers=True), [worker()], []),
+    "failed, and an operator asks before its worker is gone": (
+        row(connection="STARTING", generation=2, restart_reason="OPERATOR"),
+        [worker()],
+        [Stop("s", "i1", "old generation")],
+    ),
     "banned while it runs: nothing": (
         row(connection="FAILED", authorisation="LOGGED_OUT", quarantined=True),
         [worker()],
@@ -285,6 +296,7 @@ rows = st.builds(
     starts=st.integers(0, 5),
     not_before=st.sampled_from([0, NOW + 1_000, NOW + 300_000]),
     holds=st.booleans(),
+    answers=st.booleans(),
 )
 workers = st.builds(
     Seen,

@@ -269,7 +269,7 @@ async def test_killed_in_the_middle_of_a_start_the_next_one_goes_on_with_it(flee
 async def test_two_orchestrators_with_the_same_facts_begin_one_worker(fleet: Fleet) -> None:
     """Without the lease: both decide to begin, one of them is refused by the script."""
     await fleet.register()
-    row = (await fleet.store.fleet.wanted("", 10))[0][0]
+    [row] = await fleet.store.fleet.rows(["s1"])
     for orchestrator in (fleet.main, fleet.orchestrator("there:3000")):
         # What both decided on is the same row.
         await orchestrator._errand([Begin("s1", 1)], row)()
@@ -304,15 +304,17 @@ async def test_nothing_is_concluded_while_the_engine_is_away(fleet: Fleet) -> No
     assert (len(fleet.runner.started), fleet.running()) == (1, [("s1", "i1", 1)])
 
 
-async def test_what_cannot_be_started_counts_as_a_crash(fleet: Fleet) -> None:
+async def test_what_cannot_be_started_counts_as_a_crash_and_says_why(fleet: Fleet) -> None:
     await fleet.register()
     fleet.runner.refusal = "no such image"
     await fleet.look()
     row = fleet.row()
-    assert (row["lastExit"], row["starts"], row["notBefore"]) == ("START_REFUSED", "1", str(fleet.now + 1_000))
+    said = "START_REFUSED: no such image"
+    assert (row["lastExit"], row["starts"], row["notBefore"]) == (said, "1", str(fleet.now + 1_000))
     for _ in range(2):
         await fleet.look(after_ms=5_000)
-    assert fleet.row()["failedReason"] == "CRASH_LOOP"
+    row = fleet.row()
+    assert (row["connection"], row["failedReason"], row["lastExit"]) == ("FAILED", said, said)
 
 
 async def test_a_session_that_is_busy_is_left_out_and_the_others_are_not(fleet: Fleet) -> None:
@@ -359,8 +361,81 @@ async def test_a_worker_without_a_row_is_ended(fleet: Fleet) -> None:
 
 
 async def test_more_sessions_than_a_page(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paceline.orchestrator.provisioner.PAGE", 2)
+    monkeypatch.setattr("paceline.store.workers.PAGE", 2)
     for number in range(5):
         await fleet.register(f"s{number}", f"44770090000{number}")
     await fleet.look()
     assert len(fleet.running()) == 5
+
+
+async def test_a_session_that_failed_keeps_neither_worker_nor_places(fleet: Fleet) -> None:
+    """Replaced elsewhere (440): its worker ran on for ever, and its place on the proxy was nobody's."""
+    await fleet.register()
+    await fleet.look(times=2)
+    await fleet.connect()
+    await fleet.store.sessions.event(
+        "s1", now_ms=fleet.now, at_ms=fleet.now, connection="FAILED", failed="REPLACED", alarm=True
+    )
+    await fleet.look(times=4)
+    assert fleet.runner.workers == []
+    known = fleet.row()
+    assert (known["connection"], known["failedReason"], known.get("holds")) == ("FAILED", "REPLACED", None)
+    assert fleet.redis.hgetall(keys.phone_active()) == {}
+    await fleet.wish("restart")
+    await fleet.look(times=2)
+    assert fleet.running() == [("s1", "i2", 2)]
+
+
+async def test_it_goes_when_it_has_answered_for_what_it_holds(fleet: Fleet) -> None:
+    await fleet.register()
+    await fleet.look(times=2)
+    await fleet.connect()
+    fleet.redis.rpush(keys.processing("s1"), "a task")
+    await fleet.store.sessions.event("s1", now_ms=fleet.now, at_ms=fleet.now, connection="FAILED", failed="REPLACED")
+    await fleet.look(times=3)
+    assert fleet.running() == [("s1", "i1", 1)]
+    fleet.redis.delete(keys.processing("s1"))
+    await fleet.look(times=3)
+    assert fleet.runner.workers == []
+
+
+async def test_a_look_at_a_fleet_at_rest_reads_no_rows(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand rows cost 0.6 s at every look, and a look is every two seconds."""
+    for number in range(5):
+        await fleet.register(f"s{number}", f"44770090000{number}")
+    await fleet.look(times=2)
+    read: list[str] = []
+    rows = fleet.store.fleet.rows
+
+    async def counted(ids: Any) -> Any:
+        read.extend(ids)
+        return await rows(ids)
+
+    monkeypatch.setattr(fleet.store.fleet, "rows", counted)
+    await fleet.look(after_ms=2_000)
+    assert read == []
+    fleet.runner.die("s3")
+    await fleet.look(after_ms=2_000)
+    assert read == ["s3"]
+
+
+async def test_while_no_proxy_has_room_nobody_who_waits_for_one_is_begun(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fleet.register()
+    fleet.redis.hset(keys.session("s1"), "direct", 0)
+    await fleet.look()
+    assert fleet.row()["waitReason"] == "NO_PROXY"
+    asked: list[str] = []
+    begin = fleet.store.fleet.begin_start
+
+    async def counted(session: str, **given: Any) -> Any:
+        asked.append(session)
+        return await begin(session, **given)
+
+    monkeypatch.setattr(fleet.store.fleet, "begin_start", counted)
+    await fleet.look(after_ms=2_000, times=3)
+    assert asked == []
+    await fleet.store.inventory.add_proxies(["http://u:p@proxy.example:8080"], limit=9, by="k", now_ms=fleet.now)
+    await fleet.look(after_ms=2_000)
+    assert (asked, [session for session, _, _ in fleet.running()]) == (["s1"], ["s1"])

@@ -18,8 +18,8 @@ from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
 from paceline.policy.trust import DAY_MS
 from paceline.store.pacers import FleetPhone
-from paceline.testing.prove import private_redis
 from paceline.testing.scenario import BURSTY, MIDNIGHTS_MS, JobPlan, PhonePlan, Scenario
+from paceline.testing.servers import private_redis
 from paceline.testing.sim import Faults
 from paceline.testing.world import Limits, World
 from paceline.worker.drivers.config import Behaviour

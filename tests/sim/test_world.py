@@ -2,62 +2,70 @@
 
 And the judges who say so would have noticed."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from paceline.testing import regressions, scenario
+from paceline.testing.plans import Scenario
 from paceline.testing.planted import BUGS
-from paceline.testing.prove import Run, catch, private_redis, prove, run_seed
+from paceline.testing.prove import Catch, catch, prove, run_scenario
+from paceline.testing.report import told
 from paceline.testing.scenario import DRILLS
+from paceline.testing.servers import private_redis
 
 pytestmark = pytest.mark.timeout(600)
 """The planted bugs are looked for in one go, before the first of their tests."""
 
 SEEDS = 600
-"""About a minute on two cores; `python -m paceline.testing --seeds=0:20000` runs any number."""
+"""About a minute on two cores; `make prove` runs any number."""
+REGRESSIONS = regressions.kept(Path(__file__).with_name("regressions"))
 
 
 def test_no_seed_breaks_a_promise() -> None:
     """Crashes, lost replies, frozen processes and outages at any step break no promise that a ledger can show."""
-    runs = prove(-len(DRILLS), SEEDS)
-    broken = [
-        f"{violation}  (replay: python -m paceline.testing --seeds={run.seed}:{run.seed + 1})"
-        for run in runs
-        for violation in run.violations
-    ]
-    assert broken == []
+    runs = list(prove(-len(DRILLS), SEEDS))
+    assert told(runs) == []
     assert sum(run.faults for run in runs) > SEEDS, "the runs were too quiet to prove anything"
     assert sum(run.messages for run in runs) > SEEDS
 
 
-REGRESSIONS = {
-    339: "a resumed job, given a turn too many, failed its remaining messages",
-    5218: "somebody wrote, the worker died before the answer came, and their chat counts as known all the same",
-    6475: "a 463 died with its worker: all anybody knew was an unknown outcome, so the message went again",
-}
-"""Seeds that were red once. What each found has a test of its own too, since scenarios change with the code."""
-
-
-@pytest.mark.parametrize("seed", REGRESSIONS, ids=lambda seed: REGRESSIONS[seed])
-def test_a_seed_that_was_red_stays_green(seed: int) -> None:
+@pytest.mark.parametrize("story", REGRESSIONS)
+def test_a_run_that_was_red_stays_green(story: str) -> None:
     with private_redis() as redis:
-        assert run_seed(seed, redis).violations == []
+        assert run_scenario(REGRESSIONS[story], redis).violations == []
 
 
-def test_the_same_seed_gives_the_same_run() -> None:
-    """A violation can be replayed: the run depends on its seed alone."""
-    with private_redis() as redis:
-        first, again = run_seed(12, redis), run_seed(12, redis)
-        other = run_seed(13, redis)
-    assert (first.trace, first.steps) == (again.trace, again.steps)
-    assert first.trace != other.trace
+def test_a_kept_scenario_is_the_one_that_was_drawn(tmp_path: Path) -> None:
+    """`--keep` writes all of it down: what is read again is the same, and is named after what it found."""
+    regressions.keep(7, "Somebody wrote, and nobody heard!", tmp_path)
+    read: dict[str, Scenario] = regressions.kept(tmp_path)
+    assert read == {"somebody wrote and nobody heard": scenario.draw(7)}
+
+
+def test_the_same_seeds_give_the_same_runs() -> None:
+    """A violation can be replayed: every step of a run depends on its seed alone, whatever process and whatever Redis
+    it runs in."""
+
+    def printed(hash_seed: str, seeds: str) -> str:
+        command = [sys.executable, "-m", "paceline.testing", "--workers=1", f"--seeds={seeds}"]
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.partition("; trace ")[2].split()[0]
+
+    assert printed("1", "10:16") == printed("2", "10:16")
+    assert printed("1", "10:16") != printed("1", "11:17")
 
 
 @pytest.fixture(scope="module")
-def catches() -> dict[str, Run | None]:
-    return dict(zip([bug.name for bug in BUGS], catch(BUGS), strict=True))
+def catches() -> dict[str, Catch | None]:
+    return dict(zip([bug.name for bug in BUGS], catch(BUGS, hinted=True), strict=True))
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{bug.promise}: {bug.name}")
-def test_a_planted_bug_is_caught(bug, catches: dict[str, Run | None]) -> None:
+def test_a_planted_bug_is_caught(bug, catches: dict[str, Catch | None]) -> None:
     """A judge that would not see this bug could not call a run clean."""
-    run = catches[bug.name]
-    assert run is not None, f"{bug.name} went unnoticed"
+    assert catches[bug.name] is not None, f"{bug.name} went unnoticed"

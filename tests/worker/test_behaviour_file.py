@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -15,6 +16,12 @@ def test_a_session_table_lies_over_the_common_one() -> None:
     table = {"read_ratio": 0.1, "lost_ack": 0.2, "sessions": {"s1": {"lost_ack": 0.5, "ack_delay_ms": [1, 2]}}}
     assert behaviour_for("s1", table) == Behaviour(read_ratio=0.1, lost_ack=0.5, ack_delay_ms=(1, 2))
     assert behaviour_for("s2", table) == Behaviour(read_ratio=0.1, lost_ack=0.2)
+
+
+def test_every_key_can_be_set() -> None:
+    """`qr_ms` could not: its limits contradicted each other, and the worker that read the file died of it."""
+    everything = msgspec.to_builtins(Behaviour())
+    assert behaviour_for("s1", everything) == Behaviour()
 
 
 @pytest.mark.parametrize(

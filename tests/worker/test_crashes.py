@@ -10,7 +10,7 @@ from paceline.kits import failpoint
 from paceline.worker.book import Intent, Outcome, Result
 from paceline.worker.journal import MemoryJournal
 
-from .stage import Lossy, Theatre
+from .stage import NAP_MS, Lossy, Theatre
 
 TASKS = [f"01JB0000000000000000000000:{index}" for index in range(2)]
 
@@ -26,7 +26,7 @@ BEHAVIOURS: dict[str, dict[str, Any]] = {
 
 
 def theatre_with_tasks(behaviour: str, on_unknown: str) -> Theatre:
-    theatre = Theatre(on_unknown=on_unknown, **BEHAVIOURS[behaviour])
+    theatre = Theatre(on_unknown=on_unknown, step_ms=NAP_MS, **BEHAVIOURS[behaviour])
     for task_id in TASKS:
         theatre.orchestrator.add(task_id)
     return theatre

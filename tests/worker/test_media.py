@@ -8,7 +8,7 @@ from paceline.domain.media import Media
 from paceline.worker.drivers.base import OutgoingMedia, OutgoingMessage
 from paceline.worker.protocol import ProtocolUnavailable, RequestRefused
 
-from .stage import Theatre
+from .stage import NAP_MS, Theatre
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + b"pixels" * 100
 REF = f"{hashlib.sha256(PICTURE).hexdigest()}-png"
@@ -133,14 +133,14 @@ def test_a_crash_between_any_two_awaits_sends_one_file_under_one_id(
 ) -> None:
     """For every step k, the fetch among them: dropped there and started anew, each task ends once, under one id, and
     every time it was on the wire it was the same file."""
-    whole = theatre_with_a_picture(tasks=2, on_unknown=on_unknown, **behaviour)
+    whole = theatre_with_a_picture(tasks=2, on_unknown=on_unknown, step_ms=NAP_MS, **behaviour)
     whole.start(stepped=True)
     steps = 0
     while not whole.orchestrator.settled:
         whole.stage.step()
         steps += 1
     for k in range(steps):
-        theatre = theatre_with_a_picture(tasks=2, on_unknown=on_unknown, **behaviour)
+        theatre = theatre_with_a_picture(tasks=2, on_unknown=on_unknown, step_ms=NAP_MS, **behaviour)
         theatre.start(stepped=True)
         for _ in range(k):
             theatre.stage.step()

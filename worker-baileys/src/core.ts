@@ -4,7 +4,7 @@
  *
  *     main ──► core ──► sender ──► driver/…           one task: ask, wait, type, write, wait for the server's ack
  *               │  └──► recovery                      what an earlier life of this worker left unanswered
- *               ├──► pump ──► poster ──► protocol     driver events → our own knowledge → webhooks
+ *               ├──► pump ──► poster ──► protocol     driver events → our own knowledge → the disk → webhooks
  *               └──► reporter ──► protocol            verdicts, repeated until the orchestrator answers
  *     journal ◄── all of them                         what was intended, what came of it, what was told
  */
@@ -16,7 +16,7 @@ import { whatsappId } from "./ids.js";
 import type { Journal } from "./journal.js";
 import { log } from "./log.js";
 import { Orders } from "./orders.js";
-import { Poster } from "./poster.js";
+import { type EventStore, Poster } from "./poster.js";
 import {
   type ClaimAnswer,
   type ClaimedTask,
@@ -55,6 +55,7 @@ export interface CoreParts {
   readonly protocol: WorkerProtocol;
   readonly driver: Driver;
   readonly journal: Journal;
+  readonly events: EventStore;
   readonly clock: Clock;
   readonly rng: Rng;
   readonly timings: Timings;
@@ -86,7 +87,16 @@ export class WorkerCore {
     this.#reporter = new Reporter(shift, protocol, clock, rng);
     this.#sender = new Sender({ shift, protocol, driver, clock, rng, ackMs: timings.ackMs });
     this.#recovery = new Recovery(shift, driver, this.#reporter, clock);
-    this.#poster = new Poster({ shift, protocol, clock, rng, wake: new Wake(), pingEveryMs, quietMs });
+    this.#poster = new Poster({
+      shift,
+      protocol,
+      store: parts.events,
+      clock,
+      rng,
+      wake: new Wake(),
+      pingEveryMs,
+      quietMs,
+    });
     this.#orders = new Orders(shift, driver, this.#poster);
     this.#pump = new EventPump({ shift, driver, poster: this.#poster, clock, rng, pauses });
   }

@@ -11,14 +11,15 @@ import { EXIT_DONE, EXIT_REFUSED, EXIT_REPLACED, type Exit, WorkerCore } from ".
 import { AuthState } from "./driver/auth-state.js";
 import { BaileysDriver } from "./driver/baileys.js";
 import { refuseDirectConnections, routesThrough } from "./driver/routes.js";
-import { WrongKey } from "./driver/seal.js";
 import { ConfigError, type Environment, readEnvironment } from "./environment.js";
+import { EventFile } from "./event-file.js";
 import { Journal } from "./journal.js";
 import { configureLog, log } from "./log.js";
 import { watchMemory } from "./memory.js";
 import { HttpProtocol } from "./protocol-http.js";
 import { registerSecret } from "./redaction.js";
 import { systemRng } from "./rng.js";
+import { WrongKey } from "./seal.js";
 import { Volume, VolumeTaken } from "./volume.js";
 
 const EXIT_BAD_ENVIRONMENT = 2;
@@ -72,6 +73,7 @@ async function hold(env: Environment): Promise<number> {
   const journal = Journal.open(env.volume, () => clock.nowMs());
   const protocol = new HttpProtocol(env.webhookUrl, env.sessionId, env.webhookSecret);
   const auth = new AuthState(join(env.volume, "auth.sqlite"), env.authKey, env.sessionId);
+  const events = EventFile.open(join(env.volume, "events.sqlite"), env.authKey, env.sessionId, clock.nowMs());
   const driver = new BaileysDriver({
     auth,
     clock,
@@ -89,6 +91,7 @@ async function hold(env: Environment): Promise<number> {
     protocol,
     driver,
     journal,
+    events,
     clock,
     rng: systemRng,
     timings,
@@ -101,6 +104,7 @@ async function hold(env: Environment): Promise<number> {
   } finally {
     protocol.close();
     journal.close();
+    events.close();
   }
 }
 

@@ -1,31 +1,54 @@
 /**
  * Posting webhooks: one after the other, in the order they were given, each until it is answered; pings in between. A
  * loop of its own, because a call to an orchestrator that stands still takes ten seconds, and whoever takes in driver
- * events must not wait for that.
+ * events must not wait for that. What was said of messages is on the disk until it is answered (`event-file.ts`); what
+ * is said of the session itself is only good for this life.
  */
 import type { ReceiptKind } from "./book.js";
 import type { Clock, Wake } from "./clock.js";
 import { backoffMs } from "./decisions.js";
+import { failpoint } from "./failpoint.js";
 import { log } from "./log.js";
-import { ProtocolError, Unavailable, type WorkerEvent, type WorkerProtocol } from "./protocol.js";
+import { ProtocolError, RequestRefused, Unavailable, type WorkerEvent, type WorkerProtocol } from "./protocol.js";
 import type { Rng } from "./rng.js";
 import type { Shift } from "./shift.js";
 
-// Five days of receipts of the busiest phone; beyond that the oldest are dropped, and told again after a restart.
-const MAX_WAITING = 5_000;
+// Five days of receipts of the busiest phone; beyond that something is dropped, see `rankOf`.
+export const MAX_WAITING = 5_000;
 // Whoever has something to post wakes the poster; this only says "for long".
 const IDLE_MS = 3_600_000;
 
 type Data = Readonly<Record<string, unknown>>;
 
+const RECEIPTS: Readonly<Record<string, ReceiptKind>> = { MESSAGE_DELIVERED: "delivered", MESSAGE_READ: "read" };
+
+/** Where events wait over a crash. All calls are durable when they return. */
+export interface EventStore {
+  /** What an earlier life left, in order. */
+  all(): readonly WorkerEvent[];
+  /** False if that event waits already. */
+  add(event: WorkerEvent): boolean;
+  remove(event: WorkerEvent): void;
+}
+
 interface Post {
   readonly event: WorkerEvent;
-  readonly receipt?: readonly [string, ReceiptKind];
+  readonly isKept: boolean;
+}
+
+/**
+ * What is missed least comes first: a later word on the connection replaces an earlier one, a receipt is one of several
+ * proofs, and what a person wrote is nowhere else.
+ */
+function rankOf({ event, isKept }: Post): number {
+  if (!isKept) return 0;
+  return event.event in RECEIPTS ? 1 : 2;
 }
 
 export interface PosterParts {
   readonly shift: Shift;
   readonly protocol: WorkerProtocol;
+  readonly store: EventStore;
   readonly clock: Clock;
   readonly rng: Rng;
   readonly wake: Wake;
@@ -35,9 +58,14 @@ export interface PosterParts {
   readonly quietMs: () => number | null;
 }
 
+/** Our secret is refused, not the event: `core` ends for it, and the event waits for who has the right one. */
+function isAboutUs(error: ProtocolError): boolean {
+  return error instanceof RequestRefused && (error.status === 401 || error.status === 403);
+}
+
 /** Webhooks to the orchestrator. `post` and `tell` only put something in the line; `run` works it off. */
 export class Poster {
-  readonly #waiting: Post[] = [];
+  readonly #waiting: Post[];
   #events = 0;
   // A runner may start an instance again after a crash; its second life must not repeat the ids of the first.
   readonly #life: number;
@@ -47,18 +75,17 @@ export class Poster {
 
   constructor(private readonly parts: PosterParts) {
     this.#life = parts.clock.nowMs();
+    this.#waiting = parts.store.all().map((event) => ({ event, isKept: true }));
   }
 
-  /** Have this told. That a receipt was told is noted in the journal. */
-  post(event: WorkerEvent, receipt?: readonly [string, ReceiptKind]): void {
-    this.#waiting.push(receipt ? { event, receipt } : { event });
-    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
-    this.parts.wake.notify();
+  /** Have this fact told, whatever happens to this process: it is on the disk when this returns. */
+  post(event: WorkerEvent): void {
+    if (this.parts.store.add(event)) this.#queue({ event, isKept: true });
   }
 
   /** Have an event of the session told. */
   tell(name: string, data: Data): void {
-    this.post(this.#sessionEvent(name, data));
+    this.#queue({ event: this.#sessionEvent(name, data), isKept: false });
   }
 
   /** Post one event of the session now, once, whatever becomes of it. */
@@ -87,6 +114,21 @@ export class Poster {
     }
   }
 
+  #queue(post: Post): void {
+    this.#waiting.push(post);
+    if (this.#waiting.length > MAX_WAITING) this.#dropOne();
+    this.parts.wake.notify();
+  }
+
+  /** The oldest of those that are missed least. */
+  #dropOne(): void {
+    const least = Math.min(...this.#waiting.map(rankOf));
+    const [dropped] = this.#waiting.splice(this.#waiting.findIndex((post) => rankOf(post) === least), 1);
+    if (!dropped) return;
+    if (dropped.isKept) this.parts.store.remove(dropped.event);
+    log.error("too many webhooks wait; one is dropped", { name: dropped.event.event });
+  }
+
   get #pings(): boolean {
     return this.parts.pingEveryMs > 0 && this.parts.shift.terms !== null;
   }
@@ -99,14 +141,14 @@ export class Poster {
   }
 
   async #postFirst(): Promise<void> {
-    const { clock, rng, protocol, shift } = this.parts;
+    const { clock, rng, protocol } = this.parts;
     const post = this.#waiting[0];
     if (!post) return;
     try {
       await protocol.webhook(post.event);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      if (error instanceof Unavailable) {
+      if (error instanceof Unavailable || isAboutUs(error)) {
         this.#retryAtMs = clock.nowMs() + backoffMs(this.#failures, rng);
         this.#failures += 1;
         log.warning("webhook not answered; posting it again", { name: post.event.event, reason: error.message });
@@ -115,9 +157,18 @@ export class Poster {
       log.error("webhook refused; it is not repeated", { name: post.event.event, reason: error.message });
     }
     this.#failures = 0;
-    // A line that is full drops its head, perhaps this one, while it is on its way.
+    // A line that is full drops one, perhaps this one, while it is on its way.
     if (this.#waiting[0] === post) this.#waiting.shift();
-    if (post.receipt) shift.journal.markReceipt(...post.receipt);
+    if (post.isKept) this.#forget(post.event);
+  }
+
+  /** It was told. That of a receipt is noted in the journal first, or a repetition of it would be news again. */
+  #forget(event: WorkerEvent): void {
+    const { shift, store } = this.parts;
+    const receipt = RECEIPTS[event.event];
+    if (receipt) shift.journal.markReceipt(String(event.data["whatsappId"]), receipt);
+    failpoint("told-not-forgotten");
+    store.remove(event);
   }
 
   #sessionEvent(name: string, data: Data): WorkerEvent {

@@ -142,7 +142,7 @@ export class EventPump {
     // Never backwards: who has read it has received it, and a late "delivered" is no news.
     if (kind === null || entry.receipts.has(kind) || entry.receipts.has("read")) return;
     const name = kind === "delivered" ? "MESSAGE_DELIVERED" : "MESSAGE_READ";
-    poster.post(messageEvent(shift, name, entry, clock.nowMs()), [whatsappId, kind]);
+    poster.post(messageEvent(shift, name, entry, clock.nowMs()));
   }
 
   /** WhatsApp will not tell twice, so the proof goes to the disk before anything else. */

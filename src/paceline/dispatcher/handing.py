@@ -36,6 +36,8 @@ class Post(msgspec.Struct, frozen=True):
 
     session: str
     body: dict[str, str]
+    request_id: str = ""
+    """Of the request the message came with: the orchestrator's lines about this post have it too."""
 
 
 class OutboxPort(Protocol):
@@ -80,8 +82,9 @@ class Handing:
             return None
         body = {"mode": content.mode, "to": hand_over.to, "jobId": parsed[0], "taskId": hand_over.task}
         if content.media is None:
-            return Post(hand_over.session, body | {"text": content.text})
-        return Post(hand_over.session, body | {"mediaRef": content.media.ref, "caption": content.text})
+            return Post(hand_over.session, body | {"text": content.text}, content.request_id)
+        body |= {"mediaRef": content.media.ref, "caption": content.text}
+        return Post(hand_over.session, body, content.request_id)
 
     async def _refused(self, post: Post, problem: str, now_ms: int) -> None:
         """A refusal and a lost answer look alike from here, so the task is asked: its state knows which it was."""
@@ -93,7 +96,8 @@ class Handing:
         fields = {"at": now_ms, "sessionId": post.session, "taskId": post.body["taskId"], "error": problem}
         self._brain.tell("SESSION_CONSUMER_ERROR", fields)
         if not self._away:
-            log.warning("a hand-over was not taken; it is posted again", reason=problem, session_id=post.session)
+            about = {"session_id": post.session, "task_id": post.body["taskId"], "request_id": post.request_id}
+            log.warning("a hand-over was not taken; it is posted again", reason=problem, **about)
         self._away = True
 
     async def _clear(self, task: str, now_ms: int) -> str:

@@ -9,8 +9,10 @@ from paceline.compose import Parts
 from paceline.dispatcher.fleet import FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
+from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.outbox_http import HttpOutbox
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
@@ -31,20 +33,36 @@ class Engine:
     pacer: Pacer
     scheduler: Scheduler
     guard: SmartGuard
+    roster: Roster
+    """The list of all sessions, for those who look."""
     handing: Handing | None = None
     """Only with `SEND_MODE=api`: what is on its way to the orchestrator."""
 
     @classmethod
     def of(cls, parts: Parts) -> "Engine":
         settings, store = parts.settings, parts.store
+        measures = DispatcherMeasures(parts.metrics, store, log_messages=settings.log_messages)
         watch = FleetWatch(store, parts.rules, route_ahead=settings.route_ahead)
-        return cls(
-            [Router(store, watch, strategy=settings.routing_strategy) for _ in range(settings.max_concurrent_jobs)],
-            Pacer(store, parts.rules, parts.rng, handoff_ttl_ms=settings.handoff_ttl_ms, api=_by_http(settings)),
+        engine = cls(
+            [
+                Router(store, watch, strategy=settings.routing_strategy, measures=measures)
+                for _ in range(settings.max_concurrent_jobs)
+            ],
+            Pacer(
+                store,
+                parts.rules,
+                parts.rng,
+                handoff_ttl_ms=settings.handoff_ttl_ms,
+                api=_by_http(settings),
+                measures=measures,
+            ),
             Scheduler(store),
             SmartGuard(store, parts.rules, enabled=settings.smart_guard_enabled, tick_ms=settings.smart_guard_tick_ms),
+            Roster(store, parts.rules),
             Handing(store, _outbox(settings), parts.brain) if _by_http(settings) else None,
         )
+        tell_engine(engine, parts.metrics)
+        return engine
 
 
 def _by_http(settings: Settings) -> bool:

@@ -18,7 +18,15 @@ def main() -> None:
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     engine = loops.Engine.of(parts)
     loops.start(engine, parts, tasks)
-    return create_app(engine, parts.store, parts.keys, rules=parts.rules, clock=parts.clock, rng=parts.rng)
+    return create_app(
+        engine,
+        parts.store,
+        parts.keys,
+        rules=parts.rules,
+        clock=parts.clock,
+        rng=parts.rng,
+        metrics=parts.metrics,
+    )
 
 
 if __name__ == "__main__":

@@ -33,9 +33,10 @@ class HttpOutbox:
 
     async def _enqueue(self, post: Post) -> str | None:
         path = f"/api/sessions/{quote(post.session, safe='')}/outbox/enqueue"
+        headers = {"X-Request-Id": post.request_id} if post.request_id else {}
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                answer = await self._client.post(path, content=msgspec.json.encode(post.body))
+                answer = await self._client.post(path, content=msgspec.json.encode(post.body), headers=headers)
         except (httpx.HTTPError, TimeoutError) as error:
             return type(error).__name__
         return None if answer.is_success else f"{answer.status_code} {_code(answer.content)}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
+from paceline.dispatcher.measures import Measures
 from paceline.kits.failpoint import failpoint
 from paceline.policy.dispatch import Send, decide
 from paceline.policy.facts import PhoneFacts, Rules
@@ -15,12 +16,22 @@ BATCH = 100
 
 
 class Pacer:
-    def __init__(self, store: Store, rules: Rules, rng: Random, *, handoff_ttl_ms: int, api: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        rng: Random,
+        *,
+        handoff_ttl_ms: int,
+        api: bool = False,
+        measures: Measures | None = None,
+    ) -> None:
         self._store = store
         self._rules = rules
         self._rng = rng
         self._handoff_ttl_ms = handoff_ttl_ms
         self._api = api
+        self._measures = measures or Measures()
         self.handed_off = 0
         self.refused = 0
 
@@ -37,8 +48,18 @@ class Pacer:
         codes = await self._store.pacers.hand_off_all(
             decided, now_ms=now_ms, handoff_ttl_ms=self._handoff_ttl_ms, api=self._api
         )
-        sends = [code for (_, decision), code in zip(decided, codes, strict=True) if isinstance(decision.final, Send)]
+        sends = [
+            (facts, decision.final, code)
+            for (facts, decision), code in zip(decided, codes, strict=True)
+            if isinstance(decision.final, Send)
+        ]
         if sends:
             failpoint("handed-off")
-        self.handed_off += sends.count("OK")
-        self.refused += len(sends) - sends.count("OK")
+        given = [
+            (final.head.task, final.session_id, max(0, now_ms - facts.due_at))
+            for facts, final, code in sends
+            if code == "OK"
+        ]
+        self.handed_off += len(given)
+        self.refused += len(sends) - len(given)
+        await self._measures.handed_off(given)

@@ -7,6 +7,7 @@ its cursor, so a ban, a cap or a new number changes nothing that was routed a we
 import msgspec
 
 from paceline.dispatcher.fleet import FleetWatch
+from paceline.dispatcher.measures import Measures
 from paceline.domain.jobs import Contact, Job, Strategy, decode_job
 from paceline.domain.reasons import Reason
 from paceline.domain.states import Byte, JobState
@@ -22,11 +23,14 @@ NO_SESSIONS_MS = 10_000
 
 
 class Router:
-    def __init__(self, store: Store, watch: FleetWatch, *, strategy: Strategy = "sticky") -> None:
+    def __init__(
+        self, store: Store, watch: FleetWatch, *, strategy: Strategy = "sticky", measures: Measures | None = None
+    ) -> None:
         """`watch` is shared by all routers of a process."""
         self._store = store
         self._watch = watch
         self._strategy: Strategy = strategy
+        self._measures = measures or Measures()
         self.turns = 0
         self.routed = 0
         self.failed = 0
@@ -67,6 +71,7 @@ class Router:
         if tasks:
             answer = await self._store.jobs.route(job, turn.cursor, tasks, now_ms=now_ms)
             self.routed += max(0, answer.cursor - turn.cursor)
+            self._measures.routed(job, turn.cursor, answer.cursor)
             failpoint("chunk-routed")
         elif stop is not None:
             reason, next_at = stop

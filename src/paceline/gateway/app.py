@@ -25,13 +25,22 @@ from paceline.gateway.routes_suppressions import suppression_routes
 from paceline.gateway.routes_webhooks import webhook_routes
 from paceline.gateway.suppressions import Suppressions
 from paceline.kits.clock import Clock
+from paceline.kits.metrics import Metrics
 from paceline.kits.web import Handler, Service
 from paceline.store import keys as keyspace
 from paceline.store.store import Store
+from paceline.telemetry.service import metrics_route, new_metrics
 
 
 def create_app(
-    store: Store, intake: Intake, media: MediaDesk, keys: Keys, clock: Clock, *, outlets: Outlets
+    store: Store,
+    intake: Intake,
+    media: MediaDesk,
+    keys: Keys,
+    clock: Clock,
+    *,
+    outlets: Outlets,
+    metrics: Metrics | None = None,
 ) -> Service:
     return service(
         name="gateway",
@@ -44,13 +53,14 @@ def create_app(
             *job_routes(store, intake, keys, clock),
             *list_routes(store, keys, clock),
             *queue_routes(store, intake, keys, clock),
-            *dead_letter_routes(store, Once(store, intake, clock), keys),
+            *dead_letter_routes(store, Once(store, intake, clock), intake.measures, keys),
             *recipient_routes(Erasing(store), keys, clock),
             *suppression_routes(Suppressions(store, intake.breathe), keys, clock),
             *key_routes(ApiKeys(store, new_id=intake.new_job_id), keys, clock),
             *webhook_routes(outlets.desk, keys, clock),
             *event_routes(outlets.live, keys),
             *older_routes(Once(store, intake, clock), intake, media, keys),
+            metrics_route(metrics or new_metrics(), keys),
             _health(store),
         ],
     )

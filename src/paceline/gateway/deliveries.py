@@ -18,6 +18,7 @@ from standardwebhooks.webhooks import Webhook
 
 from paceline import __version__
 from paceline.domain.events import Event
+from paceline.gateway.measures import Measures
 from paceline.gateway.telling import Telling
 from paceline.kits.clock import Clock
 from paceline.kits.failpoint import failpoint
@@ -85,12 +86,22 @@ class Feeder:
 
 
 class Poster:
-    def __init__(self, store: Store, telling: Telling, http: HttpPort, clock: Clock, rng: "Random") -> None:
+    def __init__(
+        self,
+        store: Store,
+        telling: Telling,
+        http: HttpPort,
+        clock: Clock,
+        rng: "Random",
+        *,
+        measures: Measures | None = None,
+    ) -> None:
         self._store = store
         self._telling = telling
         self._http = http
         self._clock = clock
         self._rng = rng
+        self._measures = measures or Measures()
 
     async def step(self, now_ms: int, on_taken: Callable[[], None] = lambda: None) -> int | None:
         """One delivery, if any is due. `on_taken` is called before it is posted: there may be more to do."""
@@ -115,6 +126,7 @@ class Poster:
         await self._store.webhooks.settle(
             record.webhook_id, delivery, verdict, status=status, error=error, now_ms=ended_ms
         )
+        self._measures.posted(verdict.outcome, took_ms=ended_ms - now_ms)
         if verdict.disable:
             log.warning("a webhook is disabled", webhook=record.webhook_id, reason=verdict.disable)
         return now_ms

@@ -7,6 +7,8 @@ Awaits only the store and `breathe`, so the World drives it by hand. Neighbours:
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+import msgspec
+
 from paceline.domain.errors import BadRequest, NotFound, TooMany, Unavailable, Unprocessable
 from paceline.domain.ids import new_ulid
 from paceline.domain.jobs import Contact, Job, Strategy
@@ -14,7 +16,9 @@ from paceline.domain.media import Media, Mode
 from paceline.domain.text import variables
 from paceline.gateway import checks, receipts, stretches
 from paceline.gateway.choosing import Choosing
+from paceline.gateway.measures import Measures
 from paceline.gateway.picture import Watcher
+from paceline.gateway.pressure import Pressure
 from paceline.gateway.schemas import (
     BatchAccepted,
     BatchRequest,
@@ -24,6 +28,7 @@ from paceline.gateway.schemas import (
     SendRequest,
 )
 from paceline.kits.failpoint import failpoint
+from paceline.kits.logging import request_id
 from paceline.kits.rng import Rng
 from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
@@ -61,6 +66,7 @@ class Intake:
         route_ahead: int = ROUTE_AHEAD,
         media: MediaPort | None = None,
         breathe: Callable[[], Awaitable[None]] = _go_on,
+        measures: Measures | None = None,
     ) -> None:
         self._store = store
         self._rng = rng
@@ -68,7 +74,9 @@ class Intake:
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
         self.watcher = Watcher(store, rules, strategy, route_ahead)
+        self.pressure = Pressure(store)
         self._numbers = Choosing(store)
+        self.measures = measures or Measures()
 
     async def owner_of(self, session_id: str) -> str:
         """The number of a session."""
@@ -125,8 +133,11 @@ class Intake:
             zones=zones_of_contacts(sift.accepted),
             tags=request.tags,
             metadata=request.metadata,
+            request_id=request_id(),
         )
-        answer = receipts.job_receipt(job, sift, len(request.contacts), await self.watcher.look(now_ms))
+        expected = (await self.watcher.look(now_ms)).new_job(job)
+        job = msgspec.structs.replace(job, planned=expected.course)
+        answer = receipts.job_receipt(job, sift, len(request.contacts), expected)
         code = await self._commit(job, sift.accepted, receipts.idem(by, idem_key, answer), now_ms)
         if code == "EXISTS":
             return receipts.repeated_job(await self._store.jobs.get(job_id) or job)
@@ -167,6 +178,7 @@ class Intake:
             send_at=checks.send_at(request.send_at, now_ms),
             validity_seconds=SINGLE_VALIDITY_S,
             single=True,
+            request_id=request_id(),
         )
         if await self._store.guards.suppressed([to]):
             raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
@@ -197,8 +209,11 @@ class Intake:
             session_id=request.session_id,
             spread_minutes=request.spread_minutes,
             validity_seconds=JOB_VALIDITY_S,
+            request_id=request_id(),
         )
-        answer = receipts.batch_receipt(job, suppressed, await self.watcher.look(now_ms))
+        expected = (await self.watcher.look(now_ms)).new_job(job)
+        job = msgspec.structs.replace(job, planned=expected.course)
+        answer = receipts.batch_receipt(job, suppressed, expected)
         code = await self._commit(job, kept, receipts.idem(by, idem_key, answer), now_ms)
         return receipts.repeated_batch(job) if code == "EXISTS" else answer
 
@@ -220,6 +235,7 @@ class Intake:
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)
+        self.measures.accepted(job, accepted.code)
         failpoint("accepted-not-answered")
         return receipts.send_receipt(job.job_id, accepted.position, when)
 
@@ -231,6 +247,7 @@ class Intake:
             if code == "NO_MEDIA":
                 raise NotFound("UNKNOWN_MEDIA", "the file was removed meanwhile; upload it again", field="mediaRef")
             if code != "INCOMPLETE":
+                self.measures.accepted(job, code)
                 failpoint("accepted-not-answered")
                 return code
         raise Unavailable("what was staged did not stay")

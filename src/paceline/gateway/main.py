@@ -10,6 +10,7 @@ from paceline.domain.errors import Unavailable
 from paceline.edge import Keys, Limits
 from paceline.gateway.app import create_app
 from paceline.gateway.intake import Intake
+from paceline.gateway.measures import GatewayMeasures
 from paceline.gateway.media import SWEEP_EVERY_MS, MediaDesk
 from paceline.gateway.media import Limits as MediaLimits
 from paceline.gateway.outlets import Outlets
@@ -27,7 +28,8 @@ def main() -> None:
 
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
-    strategy = parts.settings.routing_strategy
+    strategy, log_messages = parts.settings.routing_strategy, parts.settings.log_messages
+    measures = GatewayMeasures(parts.metrics, parts.store, parts.clock, log_messages=log_messages)
     media = MediaDesk(
         parts.store,
         MediaFiles(parts.settings.data / "media"),
@@ -46,6 +48,7 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         route_ahead=parts.settings.route_ahead,
         media=media,
         breathe=lambda: asyncio.sleep(0),
+        measures=measures,
     )
     with contextlib.suppress(Unavailable):
         # Before the first requests, or each of them would read the whole fleet.
@@ -62,9 +65,11 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         new_id=intake.new_job_id,
         http=SafeHttp(allow_private=parts.settings.webhook_allow_private),
         streams=parts.settings.event_streams,
+        measures=measures,
     )
     outlets.start(tasks, parts.clock, idle_ms=parts.settings.poll_interval_ms)
-    return create_app(parts.store, intake, media, Keys(parts.store, parts.clock, limits), parts.clock, outlets=outlets)
+    keys = Keys(parts.store, parts.clock, limits)
+    return create_app(parts.store, intake, media, keys, parts.clock, outlets=outlets, metrics=parts.metrics)
 
 
 if __name__ == "__main__":

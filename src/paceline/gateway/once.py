@@ -9,7 +9,6 @@ import msgspec
 from paceline.edge import holder
 from paceline.gateway.idempotency import HEADER, Idempotency, checked
 from paceline.gateway.intake import Intake
-from paceline.gateway.pressure import Pressure
 from paceline.kits.clock import Clock
 from paceline.kits.web import AnyRequest
 from paceline.store.store import Store
@@ -23,7 +22,6 @@ Work = Callable[[str, str | None, int], Awaitable[msgspec.Struct]]
 class Once:
     def __init__(self, store: Store, intake: Intake, clock: Clock) -> None:
         self._idempotency = Idempotency(store)
-        self._pressure = Pressure(store)
         self._intake = intake
         self._clock = clock
 
@@ -31,7 +29,7 @@ class Once:
         """Under the caller's Idempotency-Key, if there is one. `body` is what makes two requests the same if their
         bytes do not: a form is written anew each time, with another boundary."""
         now_ms, key = self._clock.now_ms(), checked(request.headers.get(HEADER))
-        await self._pressure.check(now_ms)
+        await self._intake.pressure.check(now_ms)
 
         async def encoded(job_id: str) -> bytes:
             return _encode(await work(job_id, key, now_ms))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from paceline.domain.errors import Unavailable
 from paceline.gateway.deliveries import POSTERS, Feeder, Poster
 from paceline.gateway.live import Live, Tide
+from paceline.gateway.measures import Measures
 from paceline.gateway.telling import Telling
 from paceline.gateway.webhooks import WebhookDesk
 from paceline.kits.clock import Clock
@@ -41,13 +42,14 @@ class Outlets:
         new_id: Callable[[int], str],
         http: SafeHttp | None = None,
         streams: int = 100,
+        measures: Measures | None = None,
     ) -> "Outlets":
         http, telling, tide = http or SafeHttp(), Telling(store), Tide(store)
         return cls(
             WebhookDesk(store, http, new_id=new_id),
             Live(store, telling, tide, clock, limit=streams),
             Feeder(store),
-            Poster(store, telling, http, clock, rng),
+            Poster(store, telling, http, clock, rng, measures=measures),
             tide,
         )
 

@@ -9,5 +9,6 @@ from paceline.gateway.reference_people import PEOPLE
 from paceline.gateway.reference_sending import SENDING
 from paceline.gateway.reference_work import WORK
 from paceline.kits.openapi import Entry, Reference
+from paceline.telemetry.service import REFERENCE as METRICS
 
-REFERENCE: Reference = {**SENDING, **WORK, **PEOPLE, **ADMIN, "GET /health": Entry(answer={"status": "ok"})}
+REFERENCE: Reference = {**SENDING, **WORK, **PEOPLE, **ADMIN, **METRICS, "GET /health": Entry(answer={"status": "ok"})}

@@ -15,7 +15,9 @@ from paceline.domain.numbers import canonical
 from paceline.gateway import receipts
 from paceline.gateway.dead_letters import SEARCHED, DeadLetters, Verdict, Wanted, verdict
 from paceline.gateway.letter_schemas import Replayed, ReplayedMany, ReplayJob, Skipped
+from paceline.gateway.measures import Measures
 from paceline.kits.failpoint import failpoint
+from paceline.kits.logging import request_id
 from paceline.store.jobs import Idem, Replay
 from paceline.store.letters import PAGE, Letter
 from paceline.store.store import Store
@@ -51,9 +53,10 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Replaying:
-    def __init__(self, store: Store, letters: DeadLetters) -> None:
+    def __init__(self, store: Store, letters: DeadLetters, measures: Measures) -> None:
         self._store = store
         self._letters = letters
+        self._measures = measures
 
     async def one(self, letter_id: str, ask: Ask) -> Replayed:
         answer = _receipt(ask.job_id, letter_id)
@@ -169,6 +172,7 @@ class Replaying:
             chunks = await self._store.jobs.stage(job.job_id, contacts)
             code = await self._store.jobs.accept(job, chunks, now_ms=job.accepted_at, idem=idem, replay=replay)
             if code != "INCOMPLETE":
+                self._measures.accepted(job, code)
                 failpoint("accepted-not-answered")
                 return code
         raise Unavailable("what was staged did not stay")
@@ -193,6 +197,7 @@ def _new_job(old: Job, job_id: str, replay_of: str, total: int, ask: Ask) -> Job
         confirmation=False,
         replay_of=replay_of,
         metadata={**old.metadata, "replayOf": replay_of},
+        request_id=request_id(),
     )
 
 

@@ -17,6 +17,7 @@ from paceline.gateway.letter_schemas import (
     ReplayFilter,
     ReplayRequest,
 )
+from paceline.gateway.measures import Measures
 from paceline.gateway.once import Once
 from paceline.gateway.replaying import Ask, Replaying
 from paceline.gateway.routes_common import KEY, Cursor, Limit
@@ -35,9 +36,9 @@ From = Annotated[str | None, QueryParameter(name="from", description="given up a
 Until = Annotated[str | None, QueryParameter(max_length=64, description="given up before")]
 
 
-def dead_letter_routes(store: Store, once: Once, keys: Keys) -> list[Handler]:
+def dead_letter_routes(store: Store, once: Once, measures: Measures, keys: Keys) -> list[Handler]:
     letters = DeadLetters(store)
-    replaying = Replaying(store, letters)
+    replaying = Replaying(store, letters, measures)
 
     @get(
         "/v1/dead-letters",

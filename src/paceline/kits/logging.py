@@ -140,6 +140,11 @@ def configure_logging(
     )
 
 
+def request_id() -> str:
+    """Of the request that is being answered, as all its lines have it; empty outside of one."""
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
+
+
 def silence() -> None:
     """No log at all: for virtual time, where a thousand crashes are a normal Tuesday."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

@@ -23,7 +23,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from paceline.kits import docs_page, openapi, strict_json
 from paceline.kits.bodies import Bodies, BodyLimits
-from paceline.kits.clock import monotonic_ms
+from paceline.kits.clock import stopwatch_s
 from paceline.kits.direct import Direct
 from paceline.kits.openapi_errors import Catalogue
 from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
@@ -61,11 +61,19 @@ _NAMED_FIELD = re.compile(r"Object (?:contains unknown|missing required) field `
 
 
 Translate = Callable[[Exception], Problem | None]
+Watch = Callable[[str, str, int, float], None]
+"""Told of every answer: method, route (its template), status, seconds."""
 
 
-async def read_body(request: AnyRequest, kind: type[T], *, any_text: bool = False) -> T:
+async def read_body(
+    request: AnyRequest,
+    kind: type[T],
+    *,
+    any_text: bool = False,
+    part_of: Callable[[bytes, T], strict_json.Part] | None = None,
+) -> T:
     """The JSON body as that type. Strict: wrong types, unknown, missing and doubled fields are refused by name, and NUL
-    characters unless `any_text`."""
+    characters unless `any_text`. `part_of` counts the large part of a large body (`strict_json.check`)."""
     content_type, parameters = request.content_type
     if content_type != "application/json":
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON with Content-Type: application/json")
@@ -73,7 +81,8 @@ async def read_body(request: AnyRequest, kind: type[T], *, any_text: bool = Fals
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON as UTF-8", field="Content-Type")
     body = await request.body()
     decoded = decode(body, kind)
-    await strict_json.check(body, any_text=any_text)
+    part = part_of(body, decoded) if part_of and len(body) > strict_json.AT_ONCE_BYTES else None
+    await strict_json.check(body, any_text=any_text, part=part)
     return decoded
 
 
@@ -160,6 +169,10 @@ class Service:
         self._app: ASGIApp = app
         self._bodies = Bodies()
         self._methods = _methods_by_path(app)
+        self._watch: Watch = lambda _method, _route, _status, _seconds: None
+
+    def watch_with(self, watch: Watch) -> None:
+        self._watch = watch
 
     def hold_to(self, limits: BodyLimits) -> None:
         self._bodies = Bodies(limits)
@@ -173,7 +186,7 @@ class Service:
             await self._answer(request_id, scope, receive, send)
 
     async def _answer(self, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        started_ms, status = monotonic_ms(), 0
+        began_s, status = stopwatch_s(), 0
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -195,9 +208,11 @@ class Service:
                 if not await self._direct.takes(scope, reading, sending):
                     await self._app(scope, reading, sending)
         # The route, not the path: a path may hold somebody's number.
-        route = scope.get("path_template", "")
+        method, route = str(scope["method"]), str(scope.get("path_template", ""))  # type: ignore[typeddict-item]
+        took_s = stopwatch_s() - began_s
+        self._watch(method, route, status, took_s)
         write = log.info if status >= 400 else log.debug
-        write("request", method=scope["method"], route=route, status=status, took_ms=monotonic_ms() - started_ms)  # type: ignore[typeddict-item]
+        write("request", method=method, route=route, status=status, took_ms=round(took_s * 1000))
 
     def _allowed(self, scope: Scope, status: int) -> bytes:
         """What OPTIONS answers. The framework names the methods of one of a path's handlers."""

@@ -24,6 +24,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 FIRST_PAUSE_MS = 200
 MAX_PAUSE_MS = 5_000
+NOTE_AGAIN_MS = 1_000
 
 _PR_SET_PDEATHSIG = 1
 # Loaded here, because between fork and exec nothing may be imported or allocated that is not there already.
@@ -90,18 +91,31 @@ class Child:
         try:
             self._process = process = await self._spawn()
         except OSError as error:
-            self._data.log_file(self.spec.name).write_text(f"cannot start {self.spec.command[0]}: {error}\n")
+            # On a full disk not even that can be written.
+            with contextlib.suppress(OSError):
+                self._data.log_file(self.spec.name).write_text(f"cannot start {self.spec.command[0]}: {error}\n")
             return None
-        pid_file = self._data.pid_file(self.spec.name)
-        draft = pid_file.with_suffix(".new")
-        draft.write_text(f"{process.pid}\n")
-        draft.replace(pid_file)
         log.info("child started", child=self.spec.name, pid=process.pid)
+        noting = asyncio.create_task(self._note_pid(process.pid), name=f"pid of {self.spec.name}")
         try:
             return await self._wait(process)
         finally:
+            noting.cancel()
             # Gone before the next start: a pid that is no longer ours may by then be somebody else's.
-            pid_file.unlink(missing_ok=True)
+            self._data.pid_file(self.spec.name).unlink(missing_ok=True)
+
+    async def _note_pid(self, pid: int) -> None:
+        """Until it is written. The child is watched meanwhile: a full disk must not leave it without its keeper."""
+        pid_file = self._data.pid_file(self.spec.name)
+        draft = pid_file.with_suffix(".new")
+        while True:
+            try:
+                draft.write_text(f"{pid}\n")
+                draft.replace(pid_file)
+                return
+            except OSError as error:
+                log.warning("a pid file cannot be written", child=self.spec.name, pid=pid, reason=str(error))
+            await asyncio.sleep(NOTE_AGAIN_MS / 1000)
 
     async def _spawn(self) -> asyncio.subprocess.Process:
         output_path = self._data.log_file(self.spec.name)

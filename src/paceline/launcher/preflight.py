@@ -86,10 +86,11 @@ def add_keys(settings: UpSettings, missing: list[str], data: DataDirectory) -> U
 def check_fake_whatsapp(options: UpOptions, settings: UpSettings) -> None:
     if not options.fake_whatsapp:
         return
-    if settings.runner != "process":
+    shares_loopback = settings.runner == "docker" and settings.worker_network == "host"
+    if settings.runner != "process" and not shares_loopback:
         raise UsageError(
             "--fake-whatsapp listens on loopback, where only processes of this machine reach it; "
-            f"RUNNER is {settings.runner}, and must be process"
+            f"RUNNER is {settings.runner}, and must be process, or docker with WORKER_NETWORK=host"
         )
     if reason := missing_for(settings.baileys_folder / SCRIPT):
         raise UsageError(f"--fake-whatsapp cannot be run: {reason}")

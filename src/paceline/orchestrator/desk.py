@@ -13,9 +13,10 @@ from paceline.domain.media import Media, Mode
 from paceline.domain.states import TERMINAL
 from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.days import stats_day
+from paceline.orchestrator.measures import Measures
 from paceline.policy import gate
 from paceline.policy.facts import Rules, sender
-from paceline.store.outbox import Command, Held
+from paceline.store.outbox import Command, Held, Times
 from paceline.store.store import Store
 from paceline.store.texts import Texts
 
@@ -47,6 +48,8 @@ class TaskForWorker(msgspec.Struct, frozen=True, rename="camel"):
     media_type: str | msgspec.UnsetType = msgspec.UNSET
     media_size: int | msgspec.UnsetType = msgspec.UNSET
     media_name: str | msgspec.UnsetType = msgspec.UNSET
+    request_id: str | msgspec.UnsetType = msgspec.UNSET
+    """Of the request it came with, for the lines that the worker logs about it."""
 
 
 class Pending(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,13 +78,22 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Desk:
-    def __init__(self, store: Store, rules: Rules, *, lease_ms: int, any_instance: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        *,
+        lease_ms: int,
+        any_instance: bool = False,
+        measures: Measures | None = None,
+    ) -> None:
         """`any_instance`: somebody else starts the workers, so whichever says hello is the wanted one."""
         self._store = store
         self._rules = rules
         self._lease_ms = lease_ms
         self._any_instance = any_instance
         self._texts = Texts(store.jobs)
+        self._measures = measures or Measures()
 
     async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Welcome:
         """The instance becomes the newest; what older ones held is asked of it, or ends if nobody can know."""
@@ -112,8 +124,9 @@ class Desk:
         verdict = gate.decide(opened.task, who, self._rules, lease_ms=self._lease_ms, now_ms=now_ms)
         if isinstance(verdict, gate.Refuse):
             await self._refuse(opened.task.task, opened.facts.phone, verdict, now_ms)
+            await self._measures.refused(session, opened.task.task, verdict)
             return Claim()
-        return Claim(await self._give(session, epoch, opened.task, verdict, now_ms))
+        return Claim(await self._give(session, epoch, opened.task, verdict, times=opened.times, now_ms=now_ms))
 
     async def extend(self, session: str, epoch: int, task: str, token: int, *, now_ms: int) -> int:
         answer = await self._store.outbox.extend(
@@ -131,7 +144,7 @@ class Desk:
         )  # fmt: skip
 
     async def _give(
-        self, session: str, epoch: int, task: gate.OutboxTask, verdict: gate.Give, now_ms: int
+        self, session: str, epoch: int, task: gate.OutboxTask, verdict: gate.Give, *, times: Times, now_ms: int
     ) -> TaskForWorker | None:
         content = await self._texts.content(task.task)
         if content is None:
@@ -148,6 +161,7 @@ class Desk:
         if claimed.code != "OK":
             # Somebody was quicker (a cancel, a stop word, the fleet's pause); the next claim sees what is left.
             return None
+        self._measures.claimed(session, task.task, content, times, attempt=claimed.attempt, now_ms=now_ms)
         given = TaskForWorker(
             task_id=task.task,
             to=task.to,
@@ -160,6 +174,7 @@ class Desk:
             lease_until_ms=verdict.lease_until_ms,
             token=claimed.token,
             mode=content.mode,
+            request_id=content.request_id or msgspec.UNSET,
         )
         return given if content.media is None else _with(given, content.media)
 

@@ -17,6 +17,7 @@ from paceline.domain.media import Media, Mode, fits
 from paceline.domain.numbers import canonical
 from paceline.domain.text import TEXT_LIMIT, variables
 from paceline.kits.failpoint import failpoint
+from paceline.kits.logging import request_id
 from paceline.orchestrator.registry import SESSION_ID
 from paceline.store.jobs import QUEUE_FULL_RETRY_S
 from paceline.store.store import Store
@@ -90,6 +91,7 @@ class Enqueue:
             validity_seconds=VALIDITY_S,
             single=True,
             metadata={"jobId": body.job_id},
+            request_id=request_id(),
         )
         # The caller's own names come back in every event about the message.
         contact = Contact(to, client_ref=body.task_id)

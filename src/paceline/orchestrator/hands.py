@@ -34,6 +34,8 @@ log = structlog.stdlib.get_logger(__name__)
 
 START_REFUSED = "START_REFUSED"
 STOPPED = "STOPPED"
+REASON_LIMIT = 300
+"""A line of what an engine says."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ class Hands:
             await self._runner.start(spec)
         except StartRefused as error:
             log.error("a worker cannot be started", session_id=row.session_id, reason=str(error))
-            await self.carry_out(self._refused(spec, row), None)
+            await self.carry_out(self._refused(spec, row, str(error)), None)
             return True
         log.info("a worker was started", session_id=row.session_id, instance=instance, generation=action.generation)
         return False
@@ -154,8 +156,9 @@ class Hands:
             whatsapp_version=self._terms.whatsapp_version,
         )
 
-    def _refused(self, spec: WorkerSpec, row: WorkerRow) -> Action:
-        """It counts like a worker that ended at once."""
+    def _refused(self, spec: WorkerSpec, row: WorkerRow, reason: str) -> Action:
+        """It counts like a worker that ended at once. Why stands where an operator looks: nothing of it ever ran, so no
+        log of its own could tell."""
         begun = msgspec.structs.replace(
             wanted_of(row, True),
             instance=spec.instance,
@@ -163,7 +166,9 @@ class Hands:
             started_at=self._now_ms(),
             healthy_at=0,
         )
-        return reconcile.after_end(begun, None, START_REFUSED, self._terms.rules, self._now_ms())
+        said = f"{START_REFUSED}: {reason}"[:REASON_LIMIT]
+        action = reconcile.after_end(begun, None, said, self._terms.rules, self._now_ms())
+        return msgspec.structs.replace(action, reason=said)
 
     async def note_end(self, action: Ended) -> None:
         code = await self._fleet.ended(
@@ -204,4 +209,5 @@ def wanted_of(row: WorkerRow, runs_here: bool) -> Wanted:
         starts=row.starts,
         not_before=row.not_before,
         holds=row.holds,
+        answers=row.answers,
     )

@@ -15,6 +15,7 @@ from paceline.domain.ids import derived_job_id, parse_task_id
 from paceline.domain.jobs import Job
 from paceline.domain.numbers import person
 from paceline.domain.text import TEXT_LIMIT
+from paceline.kits.logging import request_id
 from paceline.orchestrator import linking
 from paceline.orchestrator.settling import Settling, Word
 from paceline.policy import stopwords
@@ -173,6 +174,7 @@ class Inbound:
             validity_seconds=left_s,
             single=True,
             confirmation=True,
+            request_id=request_id(),
         )
 
 

@@ -17,6 +17,7 @@ from paceline.orchestrator.audit_db import AuditDb
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound, StopRules
 from paceline.orchestrator.inventory import Inventory, InventoryRules
+from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.provisioning import holder_of, new_runner, start_provisioning
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
@@ -25,6 +26,7 @@ from paceline.orchestrator.waiters import Waiters
 from paceline.orchestrator.watching import start_watching
 from paceline.settings import OrchestratorSettings
 from paceline.store.fleet import AllocationLimits
+from paceline.telemetry.fleet import FleetReadings
 
 DEFAULT_PORT = 3000
 
@@ -35,7 +37,9 @@ def main() -> None:
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     settings, store = parts.settings, parts.store
-    settling = Settling(store, parts.retries, parts.brain)
+    measures = OrchestratorMeasures(parts.metrics, store, log_messages=settings.log_messages)
+    parts.metrics.read(FleetReadings(store, parts.rules, parts.clock).read)
+    settling = Settling(store, parts.retries, parts.brain, measures)
     waiters = Waiters(store)
     timing: dict[str, Any] = {"idle_ms": settings.poll_interval_ms, "expected": Unavailable}
     runner, port = new_runner(settings), settings.port or DEFAULT_PORT
@@ -59,7 +63,13 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     tasks.start("audit", lambda: keep_stepping(follower.step, parts.clock, asyncio.Event(), **timing))
     return create_app(
         store=store,
-        desk=Desk(store, parts.rules, lease_ms=settings.lease_ms, any_instance=settings.runner == "external"),
+        desk=Desk(
+            store,
+            parts.rules,
+            lease_ms=settings.lease_ms,
+            any_instance=settings.runner == "external",
+            measures=measures,
+        ),
         settling=settling,
         inbound=Inbound(
             store,
@@ -82,6 +92,8 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         inventory=inventory,
         audit=AuditPages(settings.audit_path, asyncio.to_thread),
         alerts=alerts,
+        logs=runner.logs,
+        metrics=parts.metrics,
     )
 
 

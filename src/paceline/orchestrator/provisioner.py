@@ -12,6 +12,7 @@ from typing import Protocol
 
 import structlog
 
+from paceline.domain.drivers import DRIVERS
 from paceline.domain.errors import Unavailable
 from paceline.kits.errands import Work
 from paceline.orchestrator.hands import STOPPED, Hands, Terms, wanted_of
@@ -19,11 +20,10 @@ from paceline.orchestrator.runners.base import Runner, RunnerAway, Seen
 from paceline.policy import reconcile
 from paceline.policy.reconcile import Action, Ended, Wait
 from paceline.store.fleet import FleetStore
-from paceline.store.workers import WorkerRow
+from paceline.store.workers import LOOK, NO_WORKER, WorkerRow
 
 log = structlog.stdlib.get_logger(__name__)
 
-PAGE = 500
 LEASE = "provisioning"
 
 
@@ -73,10 +73,10 @@ class Provisioner:
         if seen is None:
             return next_ms
         # After the look: a worker that is seen without a row must not be one that was registered meanwhile.
-        rows = await self._rows()
+        rows, others = await self._unlike(seen)
         wanted = [wanted_of(row, self._runner.runs(row.driver)) for row in rows.values()]
         todo: dict[str, list[Action]] = defaultdict(list)
-        for action in reconcile.decide(wanted, seen, rules=self._terms.rules, now_ms=now_ms):
+        for action in reconcile.decide(wanted, others, rules=self._terms.rules, now_ms=now_ms):
             if isinstance(action, Wait):
                 next_ms = min(next_ms, action.until_ms)
             elif action.session_id not in busy:
@@ -124,13 +124,22 @@ class Provisioner:
         self._is_away = False
         return seen
 
-    async def _rows(self) -> dict[str, WorkerRow]:
-        found: dict[str, WorkerRow] = {}
-        cursor: str | None = ""
-        while cursor is not None:
-            page, cursor = await self._fleet.wanted(cursor, PAGE)
-            found.update((row.session_id, row) for row in page)
-        return found
+    async def _unlike(self, seen: list[Seen]) -> tuple[dict[str, WorkerRow], list[Seen]]:
+        """The rows of sessions whose worker is not as expected, and what is seen of those and of nobody's."""
+        workers: dict[str, list[Seen]] = defaultdict(list)
+        for one in seen:
+            workers[one.session_id].append(one)
+        ids = await self._fleet.ids()
+        expected = await self._fleet.expected(
+            ids,
+            elsewhere=[driver for driver in DRIVERS if not self._runner.runs(driver)],
+            per_proxy=self._terms.limits.per_proxy,
+        )
+        right = {
+            id_ for id_, word in zip(ids, expected, strict=True) if word != LOOK and word == _word_of(workers[id_])
+        }
+        rows = await self._fleet.rows([id_ for id_ in ids if id_ not in right])
+        return {row.session_id: row for row in rows}, [one for one in seen if one.session_id not in right]
 
     def _greet(self, seen: list[Seen], todo: dict[str, list[Action]]) -> None:
         if self._is_first:
@@ -163,3 +172,11 @@ class Provisioner:
             await self._hands.note_end(Ended(one.session_id, one.instance, 0, STOPPED, 0, 0))
 
         return work
+
+
+def _word_of(workers: list[Seen]) -> str:
+    """What runs of one session, in the words of `WorkerRows.expected`."""
+    if not workers:
+        return NO_WORKER
+    [one, *others] = workers
+    return f"{one.generation} {one.instance}" if one.state == "running" and not others else LOOK

@@ -13,6 +13,7 @@ from paceline.domain.media import TYPES
 from paceline.kits.openapi import Entry, Reference
 from paceline.orchestrator.reference_inventory import INVENTORY
 from paceline.orchestrator.reference_sessions import AT, COMMAND_ID, SESSIONS, TASK, TO
+from paceline.telemetry.service import REFERENCE as METRICS
 
 _GIVEN: dict[str, Any] = {
     "taskId": TASK,
@@ -26,6 +27,7 @@ _GIVEN: dict[str, Any] = {
     "leaseUntilMs": AT + 123_000,
     "token": 8,
     "mode": "message",
+    "requestId": "crm-2026-03-10-0042",
 }
 _RAW = msgspec.json.encode(_GIVEN).decode()
 _ABOUT_CLAIM = "INVALID_ID STALE_TOKEN"
@@ -34,6 +36,7 @@ _FILE = {"type": "string", "format": "binary"}
 
 REFERENCE: Reference = {
     "GET /health": Entry(answer={"status": "ok"}),
+    **METRICS,
     **SESSIONS,
     **INVENTORY,
     "POST /api/worker/sessions/{session_id}/hello": Entry(

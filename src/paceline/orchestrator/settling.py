@@ -15,6 +15,7 @@ from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
 from paceline.kits.brain import BrainPort, NoBrain
 from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.days import stats_day
+from paceline.orchestrator.measures import Measures
 from paceline.policy import restriction, retry
 from paceline.store.outbox import MessageFacts, OverdueTask
 from paceline.store.store import Store
@@ -34,10 +35,17 @@ class Word(msgspec.Struct, frozen=True):
 
 
 class Settling:
-    def __init__(self, store: Store, retries: retry.RetrySettings, brain: BrainPort | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        retries: retry.RetrySettings,
+        brain: BrainPort | None = None,
+        measures: Measures | None = None,
+    ) -> None:
         self._store = store
         self._retries = retries
         self._brain = brain or NoBrain()
+        self._measures = measures or Measures()
 
     async def sent(self, session: str, task: str, wire_id: str, *, proof: str = "sent", now_ms: int) -> str:
         """The ack, a receipt (`delivered`, `read`), or an old worker's word: it went out."""
@@ -50,6 +58,7 @@ class Settling:
         failpoint("settled-not-answered")
         if settled.code == "UNKNOWN_TASK":
             raise NotFound("UNKNOWN_TASK", "there is no such task", field="taskId")
+        await self._measures.proven(session, task, facts, settled, now_ms=now_ms)
         return MESSAGE_STATE[settled.state]
 
     async def returned(self, word: Word, *, now_ms: int) -> str:
@@ -105,17 +114,22 @@ class Settling:
         settle, task, state = self._store.outbox.settle, overdue.task, overdue.state
         if state == "h":
             reason = "NOT_CLAIMED"
-            await settle(task, "returned", now_ms=now_ms, from_="h", overdue=True, unitBack=True, reason=reason)
+            ended = await settle(task, "returned", now_ms=now_ms, from_="h", overdue=True, unitBack=True, reason=reason)
         elif state == "c":
-            await settle(task, "unknown", now_ms=now_ms, from_="c", overdue=True, reason="LEASE_ENDED")
+            reason = "LEASE_ENDED"
+            ended = await settle(task, "unknown", now_ms=now_ms, from_="c", overdue=True, reason=reason)
         elif state == "u":
-            await settle(
+            reason = "VALIDITY_ENDED"
+            ended = await settle(
                 task, "failed", now_ms=now_ms, from_="u", overdue=True, code=UNKNOWN_OUTCOME,
                 message="no worker could tell before its validity ended",
                 statsDay=await stats_day(self._store, overdue.phone, now_ms),
             )  # fmt: skip
         else:
-            await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL, overdue=True)
+            reason = "CLEARED"
+            ended = await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL, overdue=True)
+        if ended.code == "OK":
+            await self._measures.swept(overdue.session or "", task, reason.lower())
 
     async def _after_unknown(self, word: Word, facts: MessageFacts, now_ms: int) -> retry.RetryDecision:
         parsed = parse_task_id(word.task)
@@ -173,9 +187,12 @@ class Settling:
             raise NotFound("UNKNOWN_TASK", "there is no such task", field="taskId")
         if settled.code == "STALE" and settled.state in IN_HANDS:
             raise Conflict("STALE_TOKEN", "a newer claim of this task exists", field="raw")
-        if settled.code == "OK" and outcome in ("retry", "failed"):
+        code = effects.get("code", "") if outcome in ("retry", "failed") else ""
+        if settled.code == "OK":
+            await self._measures.settled(word.session, word.task, outcome, code)
+        if settled.code == "OK" and code:
             about = {"sessionId": word.session, "taskId": word.task, "phone": facts.phone, "outcome": outcome}
-            self._brain.tell("SEND_FAILED", {"at": now_ms, "code": effects.get("code"), **about})
+            self._brain.tell("SEND_FAILED", {"at": now_ms, "code": code, **about})
         return MESSAGE_STATE[settled.state]
 
     async def _facts(self, session: str, task: str) -> MessageFacts:

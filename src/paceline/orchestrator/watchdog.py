@@ -15,7 +15,6 @@ from paceline.store.workers import WorkerRow
 
 log = structlog.stdlib.get_logger(__name__)
 
-PAGE = 500
 LEASE = "watchdog"
 BY = "watchdog"
 
@@ -42,11 +41,8 @@ class Watchdog:
         if not 0 <= now_ms - self._stepped_ms < 2 * self._interval_ms:
             self._since_ms = now_ms
         self._stepped_ms = now_ms
-        cursor: str | None = ""
-        while cursor is not None:
-            rows, cursor = await self._store.fleet.wanted(cursor, PAGE)
-            for row in rows:
-                await self._look(row, now_ms)
+        for row in await self._store.fleet.rows(await self._store.fleet.ids()):
+            await self._look(row, now_ms)
         await self._measure(now_ms)
         return next_ms
 

@@ -86,6 +86,8 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     heads: tuple[Head, ...] = ()
     more: bool = False
     """The queue holds more than these heads."""
+    due_at: int = 0
+    """Since when it was its turn; what is decided does not depend on it."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -96,6 +98,8 @@ class Rules(msgspec.Struct, frozen=True):
     liveness_ms: int = 60_000
     global_rpm: int = 0
     """A ceiling for the whole fleet; 0 is none."""
+    retry_delay_ms: int = 60_000
+    """Before the first retry; here for the forecast, which has to count with it."""
 
     @property
     def lead_ms(self) -> int:

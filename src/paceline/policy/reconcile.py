@@ -66,6 +66,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     not_before: int = 0
     holds: bool = False
     """It has a place on its phone, and perhaps a proxy, to give back."""
+    answers: bool = False
+    """Messages are in its worker's hands: nobody else can tell what became of them."""
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -95,10 +97,13 @@ class Adopt(msgspec.Struct, frozen=True, tag=True):
     instance: str
 
 
+EndReason = Literal["double", "orphan", "unwanted", "old generation", "failed"]
+
+
 class Stop(msgspec.Struct, frozen=True, tag=True):
     session_id: str
     handle: str
-    reason: Literal["double", "orphan", "unwanted", "old generation"]
+    reason: EndReason
 
 
 class Remove(msgspec.Struct, frozen=True, tag=True):
@@ -167,6 +172,8 @@ def _session(row: Wanted, seen: list[Seen], rules: Rules, now_ms: int) -> list[A
         return _gone(row, seen)
     keeper = _keeper(row, [one for one in seen if one.state == "running"])
     others = [one for one in seen if one is not keeper]
+    if keeper is not None and _is_spent(row):
+        return [_end(one, "failed") for one in seen]
     if keeper is not None:
         adopted: list[Action] = [] if row.instance else [Adopt(row.session_id, row.generation, keeper.instance)]
         return [*adopted, *(_end(one, "double") for one in others)]
@@ -244,6 +251,12 @@ def _is_over(row: Wanted) -> bool:
     return (ended_for_good or row.quarantined) and not _is_asked(row)
 
 
+def _is_spent(row: Wanted) -> bool:
+    """Its worker has nothing left to do: it failed, and has answered for what it held. A banned number's worker is left
+    alone: the less happens around a ban, the better."""
+    return row.connection == "FAILED" and not row.quarantined and not row.answers
+
+
 def _is_asked(row: Wanted) -> bool:
     """An operator asked for this generation (the first by registering it), and it has not been begun yet."""
     return row.generation != row.begun_generation and row.restart_reason in ("", OPERATOR)
@@ -253,11 +266,11 @@ def _heals(reason: str) -> bool:
     return reason.startswith(HEALS) and reason not in NORMAL
 
 
-def _why(row: Wanted, one: Seen) -> Literal["old generation", "unwanted"]:
+def _why(row: Wanted, one: Seen) -> EndReason:
     return "old generation" if one.generation != row.generation else "unwanted"
 
 
-def _end(one: Seen, reason: Literal["double", "orphan", "unwanted", "old generation"]) -> Action:
+def _end(one: Seen, reason: EndReason) -> Action:
     if one.state == "running":
         return Stop(one.session_id, one.handle, reason)
     return Remove(one.session_id, one.handle)

@@ -89,6 +89,15 @@ class MessageView(msgspec.Struct, frozen=True):
     phone_known: dict[str, str]
 
 
+class _Asked(msgspec.Struct, frozen=True, rename="camel"):
+    """The one field of a job that a log line needs."""
+
+    request_id: str = ""
+
+
+_asked = msgspec.json.Decoder(_Asked)
+
+
 class Jobs:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -166,6 +175,11 @@ class Jobs:
     async def get(self, job_id: str) -> Job | None:
         raw = await self._caller.read_one("GET", keys.job(job_id))
         return decode_job(raw) if raw else None
+
+    async def request_ids(self, job_ids: Sequence[str]) -> list[str]:
+        """Of each job that of the request it came with; empty if it is gone, or had none."""
+        rows = await self._caller.read(*[("GET", keys.job(job_id)) for job_id in job_ids]) if job_ids else []
+        return [_asked.decode(row).request_id if row else "" for row in rows]
 
     async def view(self, job_id: str) -> JobView | None:
         raw, run, bytes_ = await self._caller.read(

@@ -38,10 +38,18 @@ class Hello(Answer, frozen=True):
     commands: list[Command] = []
 
 
+class Times(msgspec.Struct, frozen=True, rename="camel"):
+    """When a task came as far as it has; 0 if nobody wrote it down."""
+
+    handed_off_at: int = 0
+    routed_at: int = 0
+
+
 class Opened(Answer, frozen=True, dict=True):
     pending: list[Held] = []
     commands: list[Command] = []
     task: OutboxTask | None = None
+    times: Times = Times()
     row: Row = []
 
     @cached_property
@@ -62,6 +70,8 @@ class Extended(Answer, frozen=True):
 
 class Settled(Answer, frozen=True):
     state: str = ""
+    was: str = ""
+    """Of a proof: the state before it."""
 
 
 class OverdueTask(msgspec.Struct, frozen=True):
@@ -89,6 +99,9 @@ class MessageFacts(msgspec.Struct, frozen=True):
     phone: str | None
     maybe_sent: bool = False
     """An earlier claim than the present one may have sent it."""
+    claimed_at: int = 0
+    send_after: int = 0
+    sent_at: int = 0
 
 
 class Outbox:
@@ -133,13 +146,15 @@ class Outbox:
     async def facts(self, task: str) -> MessageFacts:
         names = (
             "attempts", "failures", "crashes", "epoch", "token", "crashToken", "sessionId", "phone", "maybeSent",
-            "maybeSentToken",
+            "maybeSentToken", "claimedAt", "sendAfter", "sentAt",
         )  # fmt: skip
         row = await self._caller.read_one("HMGET", keys.message(task), *names)
         attempts, failures, crashes, epoch, token, crash_token = (int(value or 0) for value in row[:6])
+        claimed_at, send_after, sent_at = (int(value or 0) for value in row[10:])
         return MessageFacts(
-            attempts, failures, crashes, epoch, token, crash_token, row[6], row[7], row[8] == "1" and row[9] != row[4]
-        )
+            attempts, failures, crashes, epoch, token, crash_token, row[6], row[7], row[8] == "1" and row[9] != row[4],
+            claimed_at, send_after, sent_at,
+        )  # fmt: skip
 
     async def waiting(self, sessions: list[str]) -> list[str]:
         """Those of these sessions whose outbox holds something, or whose worker is told to do something."""

@@ -59,7 +59,10 @@ class Pacers:
         if code != "OK":
             return Due(code)
         next_at, *rows = found
-        phones = [facts_of(row, heads, more=more == 1, global_free_at=free_at) for row, heads, more, free_at in rows]
+        phones = [
+            facts_of(row, heads, more=more == 1, global_free_at=free_at, due_at=int(due_at))
+            for row, heads, more, free_at, due_at in rows
+        ]
         return Due(code, phones, next_at)
 
     async def look(self, phone: str, *, now_ms: int) -> FleetPhone | None:

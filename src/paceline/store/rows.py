@@ -29,7 +29,9 @@ class _Entry(msgspec.Struct):
 _decode_entry = msgspec.json.Decoder(_Entry).decode
 
 
-def facts_of(row: Row, heads: Sequence[Row] = (), *, more: bool = False, global_free_at: int = 0) -> PhoneFacts:
+def facts_of(
+    row: Row, heads: Sequence[Row] = (), *, more: bool = False, global_free_at: int = 0, due_at: int = 0
+) -> PhoneFacts:
     phone, about, pace, fields, sessions, fleet = row
     created_at, timezone, rpm_changed_at, restriction, restricted_until, cooldown_until, quarantined, _ = about
     version, wire, failures, last_sent, unsettled, gap_ms, gap_key, cap_day, cap_used, _ = pace
@@ -38,6 +40,7 @@ def facts_of(row: Row, heads: Sequence[Row] = (), *, more: bool = False, global_
     return PhoneFacts(
         phone=phone,
         version=int(version or 0),
+        due_at=due_at,
         created_at=int(created_at) if created_at else None,
         timezone=timezone or None,
         rpm_override=rpm,

@@ -46,7 +46,7 @@ class SessionView(msgspec.Struct, frozen=True, rename="camel"):
     restart_reason: str | None = None
     failed_reason: str | None = None
     last_exit: str | None = None
-    """How its last worker ended: EXITED with a code, VANISHED, START_REFUSED …"""
+    """How its last worker ended: EXITED with a code, VANISHED, START_REFUSED with the reason …"""
     starts: int = 0
     """Starts in a row whose worker did not get healthy."""
     wait_reason: str | None = None

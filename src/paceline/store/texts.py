@@ -19,6 +19,9 @@ class Content(msgspec.Struct, frozen=True):
     text: str
     mode: Mode = "message"
     media: Media | None = None
+    request_id: str = ""
+    due_at_ms: int = 0
+    """When it could go at the earliest: its time, or when it was accepted."""
 
 
 class Texts:
@@ -41,10 +44,11 @@ class Texts:
             job = await self._job(job_id)
             if job is None:
                 return None
-            if not variables(job.text):
-                return Content(job.text, job.mode, job.media)
-            (contact,) = await self._store.contacts(job_id, index, 1)
-            return Content(render(job.text, contact.vars), job.mode, job.media)
+            text = job.text
+            if variables(text):
+                (contact,) = await self._store.contacts(job_id, index, 1)
+                text = render(text, contact.vars)
+            return Content(text, job.mode, job.media, job.request_id, job.scheduled_at(index))
         except (msgspec.MsgspecError, LookupError, ValueError):
             return None
 

@@ -4,11 +4,18 @@ Part of `fleet.FleetStore`. `policy.reconcile` decides, `orchestrator.provisione
 by the worker's instance: the end of a worker that is no longer the wanted one changes nothing.
 """
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.jobs import _pairs
+
+PAGE = 500
+"""Sessions read at once: some milliseconds of Redis."""
+LOOK = ""
+NO_WORKER = "-"
 
 
 class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +39,8 @@ class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
     starts: int = 0
     not_before: int = 0
     holds: bool = False
+    answers: bool = False
+    """Whether its worker has messages in its hands."""
     instance_id: str = ""
     """Who said hello last."""
     last_seen: int = 0
@@ -45,21 +54,43 @@ class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
     """That it failed, or had to wait."""
 
 
+class Expected(Answer, frozen=True):
+    expected: list[str] = []
+    """As they were asked for: "<generation> <instance>", NO_WORKER, or LOOK where only the whole row tells."""
+
+
 class WorkerRows:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def wanted(self, after: str, limit: int) -> tuple[list[WorkerRow], str | None]:
-        """Rows in the order of their ids, after a given one, and where the next page begins."""
-        ids = sorted(id_ for id_ in await self._caller.read_one("SMEMBERS", keys.sessions()) if id_ > after)
-        page = ids[:limit]
-        if not page:
-            return [], None
-        found = await self._caller.read(*[("HGETALL", keys.session(id_)) for id_ in page])
-        rows = [(id_, fields) for id_, row in zip(page, found, strict=True) if (fields := _pairs(row)).get("phone")]
+    async def ids(self) -> list[str]:
+        """Of all sessions, in their order."""
+        return sorted(await self._caller.read_one("SMEMBERS", keys.sessions()))
+
+    async def rows(self, ids: Sequence[str]) -> list[WorkerRow]:
+        """Of those that are still there, read in pages."""
+        return [row for page in _pages(ids) for row in await self._page(page)]
+
+    async def expected(self, ids: Sequence[str], *, elsewhere: Sequence[str], per_proxy: int) -> list[str]:
+        """For each session the one worker it should have, as `Expected` says it; see expected_workers.lua. Those with a
+        driver that runs `elsewhere` have none here."""
+        found: list[str] = []
+        for page in _pages(ids):
+            answer = await self._caller.call(
+                "expected_workers", Expected, sessions=page, elsewhere=elsewhere, perProxy=per_proxy
+            )
+            found += answer.expected
+        return found
+
+    async def _page(self, ids: Sequence[str]) -> list[WorkerRow]:
+        found = await self._caller.read(*[("HGETALL", keys.session(id_)) for id_ in ids])
+        rows = [(id_, fields) for id_, row in zip(ids, found, strict=True) if (fields := _pairs(row)).get("phone")]
         marks = await self._caller.read(*[("HGET", keys.phone(row["phone"]), "quarantined") for _, row in rows])
-        views = [_row(id_, row, mark == "1") for (id_, row), mark in zip(rows, marks, strict=True)]
-        return views, page[-1] if len(ids) > limit else None
+        held = await self._caller.read(*[("LLEN", keys.processing(id_)) for id_, _ in rows])
+        return [
+            _row(id_, row, quarantined=mark == "1", answers=count > 0)
+            for (id_, row), mark, count in zip(rows, marks, held, strict=True)
+        ]
 
     async def ended(
         self,
@@ -93,7 +124,11 @@ class WorkerRows:
         return answer.code == "OK"
 
 
-def _row(session: str, row: dict[str, str], quarantined: bool) -> WorkerRow:
+def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + PAGE] for start in range(0, len(ids), PAGE))
+
+
+def _row(session: str, row: dict[str, str], *, quarantined: bool, answers: bool) -> WorkerRow:
     return WorkerRow(
         session_id=session,
         phone=row["phone"],
@@ -102,6 +137,7 @@ def _row(session: str, row: dict[str, str], quarantined: bool) -> WorkerRow:
         connection=row.get("connection", ""),
         authorisation=row.get("authorisation", ""),
         quarantined=quarantined,
+        answers=answers,
         removing=row.get("removing") == "1",
         generation=int(row.get("generation", 1)),
         restart_reason=row.get("restartReason", ""),

@@ -1,8 +1,8 @@
-"""`python -m paceline.testing`: see `prove`."""
+"""`python -m paceline.testing`: see `report`."""
 
 import sys
 
-from paceline.testing.prove import main
+from paceline.testing.report import main
 
 if __name__ == "__main__":
     sys.exit(main())

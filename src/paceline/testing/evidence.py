@@ -50,6 +50,12 @@ class Evidence:
         self.events: list[dict[str, Any]] = world.ask(lambda store: store.jobs.events(2_000))[0]
         self.incidents: list[dict[str, Any]] = world.ask(lambda store: store.operators.incidents())[0]
 
+        self.confirmations = {placed.task for placed in self.outside.confirmations}
+
+    def may_be_suppressed(self, who: str) -> bool:
+        """Of a stop word whose answer was lost nobody knows whether it was heard."""
+        return who in self.outside.suppressed_at or who in self.outside.said_stop
+
     def phone_of(self, event: Wire | Claim) -> str:
         session = event.session if isinstance(event, Claim) else event.session_id
         return self.outside.phone_of[session]

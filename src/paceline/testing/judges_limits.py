@@ -158,12 +158,12 @@ def a_cool_down_is_kept(evidence: Evidence) -> Iterator[str]:
 
 def stop_means_stop(evidence: Evidence) -> Iterator[str]:
     """What no worker had claimed by then is not sent: neither to people who said stop nor of a canceled job."""
-    world = evidence.world
+    world, stopped = evidence.world, evidence.outside.suppressed_at
     for line in evidence.lines:
         claim = evidence.claim_of(line)
         claimed_at = claim.at if claim else line.at
         for stopped_at, why in (
-            (world.suppressed_at.get(line.to), f"{line.to} had said stop"),
+            (None if line.task_id in evidence.confirmations else stopped.get(line.to), f"{line.to} had said stop"),
             (world.canceled_at.get(line.task_id.partition(":")[0]), "its job was canceled"),
         ):
             if stopped_at is not None and claimed_at > stopped_at:

@@ -5,14 +5,28 @@ A thing that took time is known by two moments: it had not happened before `bega
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from paceline.policy.pacing import PacerFields
+from paceline.testing.plans import JobPlan
+
+if TYPE_CHECKING:
+    from paceline.testing.fleet import Life
 
 TAPPED = frozenset(
-    ("hand_off", "claim_outbox", "route_chunk", "accept_send", "set_rpm", "set_pacer", "guard_change", "settle_task")
+    (
+        "hand_off",
+        "claim_outbox",
+        "route_chunk",
+        "accept_send",
+        "set_rpm",
+        "set_pacer",
+        "guard_change",
+        "settle_task",
+        "stop_received",
+    )
 )
 _FIELDS = {
     "minDelayMs": "min_delay_ms",
@@ -93,8 +107,10 @@ class Pressed(msgspec.Struct):
 
 
 class Outside:
-    def __init__(self, phone_of: dict[str, str]) -> None:
+    def __init__(self, phone_of: dict[str, str], jobs: dict[str, JobPlan]) -> None:
+        """`jobs`: what was accepted. Who says stop is answered by a job that nobody posted."""
         self.phone_of = phone_of
+        self._jobs = jobs
         self.claims: list[Claim] = []
         self.handed: list[Placed] = []
         self.parked: list[Placed] = []
@@ -106,6 +122,15 @@ class Outside:
         self.wrote: list[tuple[str, str, int]] = []
         """Who wrote to which number, and when a worker began to tell it: the answer may have been lost for good."""
         self.pressed: list[Pressed] = []
+        self.suppressed_at: dict[str, int] = {}
+        """Since when it is certain that somebody must not be written to."""
+        self.said_stop: set[str] = set()
+        """Whose stop word a worker began to tell."""
+        self.confirmations: list[Placed] = []
+        self.hung: list[tuple[Life, int]] = []
+        """Workers that stood still for hours, and since when, by a clock that nobody sets."""
+        self.proven: list[tuple[str, str]] = []
+        """Message and state, of every proof that was answered."""
 
     def tap(self, name: str, argument: str, answer: str, now_ms: int) -> None:
         """One order to Redis, carried out at this moment."""
@@ -114,6 +139,8 @@ class Outside:
         order = msgspec.json.decode(argument)
         if name == "hand_off":
             order["codes"] = msgspec.json.decode(answer)["codes"]
+        if name == "stop_received":
+            order["confirmed"] = '"confirmed":true' in answer
         if name == "route_chunk":
             order["applied"] = msgspec.json.decode(answer)["cursor"]
         getattr(self, f"_{name}")(order, now_ms)
@@ -170,6 +197,18 @@ class Outside:
 
     def _accept_send(self, order: dict[str, Any], now_ms: int) -> None:
         self.routed.append(Placed(now_ms, order["task"], order["phone"]))
+
+    def _stop_received(self, order: dict[str, Any], now_ms: int) -> None:
+        if not order.get("confirmed"):
+            return
+        confirm, phone = order["confirm"], self.phone_of[order["session"]]
+        job = msgspec.json.decode(confirm["json"])
+        self.confirmations.append(Placed(now_ms, confirm["task"], phone))
+        self.routed.append(self.confirmations[-1])
+        self._jobs[confirm["job"]] = JobPlan(
+            name=confirm["job"], at_ms=now_ms, contacts=[confirm["to"]], priority=confirm["priority"],
+            on_unknown="resend", validity_seconds=job["validitySeconds"], single=True, phone=phone, says=job["text"],
+        )  # fmt: skip
 
     def _set_rpm(self, order: dict[str, Any], now_ms: int) -> None:
         rpm = order.get("rpm")

@@ -66,15 +66,19 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     strategy: Strategy | None = None
     phone: str | None = None
     """The number it names."""
+    says: str = ""
+    file: str = ""
+    """What stands in the file it sends; empty: it sends none."""
 
     @property
     def text(self) -> str:
-        return f"text of {self.name}"
+        return self.says or f"text of {self.name}"
 
 
 DeedKind = Literal[
     "pause", "resume", "stop", "start", "rpm", "pacer", "cooldown", "requeue", "cancel_queue", "guard",
-    "pause_job", "resume_job", "pause_session", "resume_session", "cancel_message", "hear",
+    "pause_job", "resume_job", "pause_session", "resume_session", "cancel_message", "hear", "stop_word",
+    "restart_session", "proxy_bad", "proxy_ok", "hang", "clock",
 ]  # fmt: skip
 
 
@@ -86,6 +90,32 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True):
     which: int = 0
     """The number or the job it is about, by its place in the scenario."""
     value: Any = None
+
+
+class Receiver(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a customer takes events."""
+
+    down: tuple[int, int] = (0, 0)
+    """From when and for how long nobody is there."""
+    fails: float = 0.0
+    forgets: float = 0.0
+    """It has the event, and its answer is lost."""
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run has beyond its messages; by default nothing."""
+
+    late_words: float = 0.0
+    """How likely a worker's word comes long after it was told again."""
+    confirmation: str = ""
+    """What somebody is answered who says stop."""
+    receiver: Receiver | None = None
+    provisioned: bool = False
+    """Workers are begun by the provisioner and watched by the watchdog; else each boots again by itself."""
+    bad_files: float = 0.0
+    """How likely a worker gets no file, or a damaged one."""
+    proxies: int = 0
+    """How many there are; 0: the numbers go out directly."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +147,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """The platform lifts bans after a while; else the night watch cancels what waits for a banned number."""
     patience_ms: int = 5 * MINUTE_MS
     """How long the night watch lets something stand that holds up messages."""
+    around: Around = Around()
 
     @property
     def numbers(self) -> list[PhonePlan]:
@@ -130,6 +161,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         people = [to for job in self.jobs for to in set(job.contacts)]
         return not (
             held_up
+            or self.around != Around()
             or _is_troubled(self.behaviour)
             or self.policy.recipient_hours
             or self.outage[1] > 5_000

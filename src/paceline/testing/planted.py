@@ -2,6 +2,8 @@
 
 from paceline.testing.planting import Bug
 
+_PROVISIONER = "paceline.orchestrator.provisioner.Provisioner"
+
 BUGS = [
     Bug("the task is taken from the queue but not put into the outbox", "I1", {
         "hand_off.lua": ("call('LPUSH', K.outbox(final.session), item.task)", "")}, seeds=(-1,)),
@@ -11,7 +13,7 @@ BUGS = [
         "hand_off.lua": ("call('ZADD', K.parked(phone), step.untilMs, step.entry)", "")}, seeds=(11, 30)),
     Bug("a lease that ends is not noticed", "I1", {
         "overdue.lua": ("call('ZRANGEBYSCORE', K.deadlines(), '-inf', a.now, 'LIMIT', 0, a.limit)", "{}")},
-        seeds=(2, 3)),
+        seeds=(-11,)),
     Bug("a proof that a message went out is ignored once it was given up", "I1", {
         "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now, byte)",
                             "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now, byte)")}, seeds=(-22,)),
@@ -19,11 +21,11 @@ BUGS = [
         "30_phone.lua": ("expiresAt = tonumber(fields.expiresAt)", "expiresAt = 0")},
         seeds=(41, 43)),
     Bug("every other message is called suppressed", "I1", {
-        "60_heads.lua": ("is_suppressed(item.to, item.task)", "item.seq % 2 == 0")}, seeds=(24, 54)),
+        "60_heads.lua": ("is_suppressed(item.to, item.task)", "item.seq % 2 == 0")}, seeds=(54,)),
     Bug("every failure is final", "I1", python=("paceline.policy.retry.after_failure", "_no_second_try"),
-        seeds=(10,)),
+        seeds=(-30,)),
     Bug("an unknown outcome is sent again although it must be held", "I2",
-        python=("paceline.policy.retry.after_unknown", "_resend_always"), seeds=(15,)),
+        python=("paceline.policy.retry.after_unknown", "_resend_always"), seeds=(-22,)),
     Bug("a new message id for every try", "I2", python=("paceline.worker.sender.whatsapp_id", "_new_id_each_time"),
         seeds=(43, 14)),
     Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}, seeds=(-20,)),
@@ -41,8 +43,8 @@ BUGS = [
     Bug("the lowest priority is served first", "I5", {
         "60_heads.lua": ("for priority = 3, 1, -1 do", "for priority = 1, 3 do")}, seeds=(-2,)),
     Bug("the newest is served first", "I5", {
-        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))",
-                         "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))")},
+        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
+                         "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
         seeds=(31, 20)),
     Bug("a job is closed by every task that ends", "I6", {
         "20_task.lua": ("if call('DECR', K.job_open(job)) == 0 then close_job(job, now) end",
@@ -56,8 +58,8 @@ BUGS = [
         "60_heads.lua": ("is_suppressed(item.to, item.task)", "false"),
         "hand_off.lua": ("is_suppressed(item.to, item.task)", "false"),
         "open_claim.lua": ("is_suppressed(about.to, task)", "false"),
-        "claim_outbox.lua": ("is_suppressed(about.to, a.task)", "false")}, seeds=(14,)),
-    Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(10,)),
+        "claim_outbox.lua": ("is_suppressed(about.to, a.task)", "false")}, seeds=(-26,)),
+    Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(33,)),
     # What the platform lays on numbers.
     Bug("a cool-down is not kept", "I10", python=("paceline.policy.retry.cooldown_until", "_no_cooldown"),
         seeds=(-10,)),
@@ -104,7 +106,7 @@ BUGS = [
         python=("paceline.policy.routing.Fleet._choose", "_no_name_counts"), seeds=(-18,)),
     # Pace, with all that people and SmartGuard set.
     Bug("every number is as old as can be", "I3", python=("paceline.policy.trust.Policy.level", "_all_are_old"),
-        seeds=(4,)),
+        seeds=(3,)),
     Bug("what is set through /pacers is lost", "I3", {
         "set_pacer.lua": ("    call('HSET', key, field, value)\n", "")}, seeds=(-13,)),
     Bug("an operator's rate is not kept", "I3", {
@@ -148,9 +150,50 @@ BUGS = [
                         "{call('HGET', K.fleet(), 'paused'), false}")}, seeds=(-12,)),
     Bug("one message is canceled in word only", "I9", {
         "cancel_task.lua": ("if TAKE_OUT[byte] then TAKE_OUT[byte]() end",
-                            "if byte then return reply('OK', {state = 'X'}) end")}, seeds=(38,)),
+                            "if byte then return reply('OK', {state = 'X'}) end")}, seeds=(2,)),
     Bug("canceling a queue forgets what is parked", "I9", {
         "cancel_queue.lua": ("call('ZRANGE', K.parked(a.phone), 0, left - 1)", "{}")}, seeds=(-12,)),
+    # What workers tell.
+    Bug("a late receipt takes a later one back", "I1", {
+        "20_task.lua": ("if from == '' or not has(NEXT[from], to) then return false, from end",
+                        "if from == '' or not (has(NEXT[from], to) or from == 'R' and to == 'D')"
+                        " then return false, from end")}, seeds=(-24,)),
+    Bug("a late word about a limit replaces a newer one", "I10", {
+        "restriction_event.lua": ("if a.at < tonumber(", "if false and a.at < tonumber(")}, seeds=(-25,)),
+    Bug("a stop word is not understood", "I9", python=("paceline.policy.stopwords.says_stop", "_deaf"), seeds=(-26,)),
+    Bug("every stop is confirmed", "I9", {
+        "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",
+                              "put_on_list(a.from, a.also, a.info)")}, seeds=(-26,)),
+    # Workers and their places.
+    Bug("a hung worker is left alone", "I8", python=("paceline.orchestrator.watchdog.ailment", "_always_well"),
+        seeds=(-28,)),
+    Bug("nobody sees the workers that run", "I8", python=(f"{_PROVISIONER}._observed", "_sees_nobody"),
+        seeds=(-28,)),
+    Bug("nobody sees that a worker ended", "I8", python=(f"{_PROVISIONER}._observed", "_sees_all_alive"),
+        seeds=(-28,)),
+    Bug("a proxy is filled beyond its limit", "I7", {
+        "begin_start.lua": ("call('ZRANGEBYSCORE', K.proxies_load(), '-inf', '(' .. a.perProxy, 'LIMIT', 0, 1)[1]",
+                            "call('ZREVRANGE', K.proxies_load(), 0, 0)[1]")}, seeds=(-28,)),
+    Bug("a banned number gets another address", "I10", {
+        "mark_proxy.lua": ("if call('HGET', K.phone(known.phone), 'quarantined') == '1' then", "if false then"),
+        "begin_start.lua": ("if call('HGET', K.phone(phone), 'quarantined') == '1' then return nil end", "")},
+        seeds=(-29,)),
+    # Files and clocks.
+    Bug("a damaged file is sent", "I2", python=("paceline.worker.media.sha256_of", "_whatever_came"), seeds=(-30,)),
+    Bug("a worker does not look at its window", "I4", python=("paceline.worker.sender.Sender._window_open", "_open"),
+        seeds=(-4,)),
+    # What customers are told.
+    Bug("a delivery that failed is not tried again", "events", {
+        "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",
+                                "  call('ZREM', K.webhook_outbox(a.webhook), a.delivery)\n")}, seeds=(-27,)),
+    Bug("the cursor moves past what no outbox has", "events", {
+        "feed_webhook.lua": ("for _, item in ipairs(a.items or {}) do",
+                             "for _, item in ipairs({unpack(a.items or {}, 2)}) do")}, seeds=(-27,)),
+    Bug("every try has an id of its own", "events",
+        python=("paceline.gateway.deliveries.public_id", "_another_id"), seeds=(-27,)),
+    Bug("an end is told again with every word about it", "events", {
+        "20_task.lua": ("for step = (string.find(WENT_OUT, from, 1, true) or 0) + 1, last do",
+                        "for step = 1, last do")}, seeds=(-27,)),
     # SEND_MODE=api.
     Bug("a hand-over by post is forgotten", "I1", {
         "hand_off.lua": ("call('ZADD', K.handing(), a.now, item.task)", "")}, seeds=(-18,)),

@@ -8,16 +8,17 @@ import msgspec
 
 from paceline.domain.errors import RequestError, Unavailable
 from paceline.orchestrator.desk import Desk, Pending
-from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.inbound import WorkerEvent as InboundEvent
 from paceline.orchestrator.settling import Settling, Word
 from paceline.store import outbox
 from paceline.store.blocking import BlockingRedis
 from paceline.store.client import Command
 from paceline.store.scripts import Script
-from paceline.testing.outside import TAPPED, Outside, Told
+from paceline.testing.files import Files
+from paceline.testing.outside import TAPPED, Outside
 from paceline.testing.sim import Sim
 from paceline.testing.steps import Do, Pause, Point, Process, ProcessDied
+from paceline.testing.words import Words
 from paceline.worker import protocol
 from paceline.worker.book import SendError
 from paceline.worker.drivers.simulated import SimulatedDriver
@@ -42,6 +43,7 @@ CLAIM_WAIT_MS = 3_600_000
 """A long poll in virtual time; longer than in production, so that idle nights cost few steps."""
 
 BANNED_WAIT_MS = 3_600_000
+TIMEOUT_MS = 5_000
 
 _SET_DEADLINES = ("hand_off", "claim_outbox")
 """The sweeper is woken by nobody in production: it looks every second. Here it sleeps until a deadline is set."""
@@ -71,6 +73,7 @@ class SimLink:
             self._sim.notify(topic)
         if script.name in _SET_DEADLINES:
             self._sim.notify("sweep")
+        self._sim.notify("events")
         return answer
 
 
@@ -108,8 +111,9 @@ class SimProtocol:
         *,
         desk: Desk,
         settling: Settling,
-        inbound: Inbound,
-        outside: Outside,
+        words: Words,
+        late_words: float,
+        files: Files,
         terms: Callable[[], tuple[int, TypingWindow, int]],
     ) -> None:
         self._sim = sim
@@ -118,10 +122,10 @@ class SimProtocol:
         self._server = server
         self._desk = desk
         self._settling = settling
-        self._inbound = inbound
-        self._outside = outside
+        self._words = words
+        self._late_words = late_words
+        self._files = files
         self._terms = terms
-        self._first_told: dict[str, int] = {}
 
     async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
         welcome = await self._ask(
@@ -178,35 +182,20 @@ class SimProtocol:
         return await self._ask(lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms))
 
     async def media(self, ref: str, *, size: int) -> bytes:
-        raise RequestRefused(404, "UNKNOWN_MEDIA", "the World has no files")
+        async def serve() -> bytes:
+            return self._files.served(ref)
+
+        return await self._ask(serve)
 
     async def webhook(self, event: WorkerEvent) -> None:
         inbound = msgspec.convert(msgspec.to_builtins(event), InboundEvent)
-
-        async def tell() -> None:
-            began = self._first_told.setdefault(event.event_id, self._sim.now_ms)
-            if event.event == "MESSAGE_RECEIVED":
-                phone = self._outside.phone_of[self._session]
-                self._outside.wrote.append((phone, str(event.data["from"]), self._sim.now_ms))
-            await self._inbound.receive(inbound, now_ms=self._sim.now_ms)
-            self._note(inbound, began)
-
+        if self._sim.chance(self._late_words):
+            self._words.comes_late(inbound)
+            await Pause(self._sim.now_ms + TIMEOUT_MS)
+            raise ProtocolUnavailable("no answer in time")
         for _ in range(1 + self._sim.chance(self._sim.faults.lose_reply)):
             # Now and then a webhook comes twice.
-            await self._ask(tell)
-
-    def _note(self, event: InboundEvent, began: int) -> None:
-        data = event.data
-        told = Told(event.event, self._outside.phone_of[self._session], began, self._sim.now_ms, stated=event.timestamp)
-        if event.event == "RESTRICTION":
-            told = msgspec.structs.replace(told, kind=data["kind"], until=data.get("until") or 0)
-        elif event.event == "MESSAGE_RECEIVED":
-            told = msgspec.structs.replace(told, kind="RECEIVED", who=data["from"])
-        elif event.event == "DISCONNECTED" and data.get("code") in (401, 402, 403, 406):
-            told = msgspec.structs.replace(told, kind="BANNED")
-        else:
-            return
-        self._outside.told.append(told)
+            await self._ask(lambda: self._words.tell(inbound))
 
     async def _ask(self, question: Callable[[], Awaitable[T]]) -> T:
         await Point(self._worker)

@@ -53,6 +53,8 @@ class Intent(_Record, frozen=True, tag="intent"):
     at: int
     in_doubt: bool = False
     """Carried over by compaction: an earlier attempt of this task ended without an answer."""
+    request_id: str = ""
+    """For the lines about its receipts, which may come to the next life of the worker."""
 
 
 class Result(_Record, frozen=True, tag="result"):
@@ -88,6 +90,7 @@ class Entry(msgspec.Struct):
     to: str
     attempt: int
     at: int
+    request_id: str = ""
     in_doubt: bool = False
     """An earlier attempt ended without an answer; only a proof of sending clears this."""
     outcome: Outcome | None = None
@@ -158,7 +161,8 @@ class Book:
             self._by_task[intent.task_id] = before
             return
         doubt = intent.in_doubt or (before is not None and before.maybe_sent)
-        entry = Entry(intent.task_id, intent.whatsapp_id, intent.to, intent.attempt, intent.at, in_doubt=doubt)
+        about = (intent.task_id, intent.whatsapp_id, intent.to, intent.attempt, intent.at, intent.request_id)
+        entry = Entry(*about, in_doubt=doubt)
         self._by_task[intent.task_id] = self._by_whatsapp_id[intent.whatsapp_id] = entry
 
     def _conclude(self, result: Result) -> None:
@@ -178,6 +182,7 @@ def _records_of(entry: Entry) -> list[Record]:
             attempt=entry.attempt,
             at=entry.at,
             in_doubt=entry.in_doubt,
+            request_id=entry.request_id,
         )
     ]
     if entry.outcome is not None:

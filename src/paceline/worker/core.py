@@ -13,7 +13,7 @@ from paceline.domain.ids import whatsapp_id
 from paceline.kits.clock import Clock
 from paceline.kits.failpoint import failpoint
 from paceline.kits.rng import Rng
-from paceline.worker.decisions import NotSent, Verdict, backoff_ms
+from paceline.worker.decisions import NotSent, Verdict, backoff_ms, outcome_of
 from paceline.worker.drivers.base import Driver
 from paceline.worker.journal import Journal
 from paceline.worker.orders import Orders
@@ -215,8 +215,11 @@ class WorkerCore:
         message_id = whatsapp_id(task.task_id)
         self._shift.take_up(message_id)
         lease = Lease(ByRaw(raw=raw), task.lease_until_ms)
+        subject = Subject(task.task_id, message_id, task.to, task.request_id)
+        log.info("sending", attempt=task.attempt, **subject.named)
         verdict = await self._sender.send(task, lease)
-        await self._reporter.report(Subject(task.task_id, message_id, task.to), lease.handle, verdict)
+        log.info("sending ended", outcome=outcome_of(verdict)[0], **subject.named)
+        await self._reporter.report(subject, lease.handle, verdict)
         self._shift.put_down()
         if self._shift.stale:
             raise StaleEpoch("another instance took over while this one was sending")

@@ -35,6 +35,14 @@ _IDLE_MS = 3_600_000
 class _Post:
     event: WorkerEvent
     receipt: tuple[str, ReceiptKind] | None = None
+    request_id: str = ""
+
+    @property
+    def named(self) -> dict[str, object]:
+        """As lines of the log name it: what happened, and to which message if it is about one."""
+        task = self.event.data.get("messageId")
+        about = {} if task is None else {"task_id": task, "request_id": self.request_id}
+        return {"name": self.event.event, **about}
 
 
 def _rank(post: _Post) -> int:
@@ -76,11 +84,11 @@ class Poster:
         self._retry_at_ms = 0
         self._ping_at_ms = 0
 
-    def post(self, event: WorkerEvent, receipt: tuple[str, ReceiptKind] | None = None) -> None:
+    def post(self, event: WorkerEvent, receipt: tuple[str, ReceiptKind] | None = None, *, request_id: str = "") -> None:
         """Have this told. That a receipt was told is noted in the journal."""
         if len(self._waiting) >= _MAX_WAITING:
             self._drop_one()
-        self._waiting.append(_Post(event, receipt))
+        self._waiting.append(_Post(event, receipt, request_id))
         self._wake.notify()
 
     def tell(self, name: str, data: Mapping[str, object], *, at_ms: int | None = None) -> None:
@@ -121,10 +129,10 @@ class Poster:
         except ProtocolUnavailable as error:
             self._retry_at_ms = self._clock.now_ms() + backoff_ms(self._failures, self._rng)
             self._failures += 1
-            log.warning("webhook not answered; posting it again", name=post.event.event, reason=str(error))
+            log.warning("webhook not answered; posting it again", reason=str(error), **post.named)
             return
         except ProtocolError as error:
-            log.error("webhook refused; it is not repeated", name=post.event.event, reason=str(error))
+            log.error("webhook refused; it is not repeated", reason=str(error), **post.named)
         self._failures = 0
         # A line that is full drops its head, perhaps this one, while it is on its way.
         if self._waiting and self._waiting[0] is post:

@@ -102,6 +102,8 @@ class ClaimedTask(_Message, frozen=True):
     media_type: str = ""
     media_size: int = 0
     media_name: str | None = None
+    request_id: str = ""
+    """Of the request it came with: in every line that is logged about it."""
 
 
 class ClaimAnswer(_Message, frozen=True):

@@ -113,9 +113,10 @@ class EventPump:
         await self._prove(entry)
         if kind in entry.receipts:
             return
+        log.info("receipt", receipt=kind, **Subject.of(entry).named)
         name = "MESSAGE_DELIVERED" if kind == "delivered" else "MESSAGE_READ"
         event = message_event(self._shift, name, Subject.of(entry), self._clock.now_ms())
-        self._poster.post(event, receipt=(whatsapp_id, kind))
+        self._poster.post(event, receipt=(whatsapp_id, kind), request_id=entry.request_id)
 
     async def _prove(self, entry: Entry) -> None:
         """WhatsApp will not tell twice, so the proof goes to the disk before anything else."""
@@ -123,7 +124,8 @@ class EventPump:
             return
         await self._journal.conclude(Result(entry.task_id, Outcome.SENT, self._clock.now_ms()))
         if entry.whatsapp_id != self._shift.in_flight:
-            self._poster.post(message_event(self._shift, "MESSAGE_SENT", Subject.of(entry), self._clock.now_ms()))
+            event = message_event(self._shift, "MESSAGE_SENT", Subject.of(entry), self._clock.now_ms())
+            self._poster.post(event, request_id=entry.request_id)
 
     def _plan_reconnect(self, code: int, reason: str) -> None:
         if not reconnects_after(code, reason):

@@ -53,7 +53,7 @@ class Recovery:
         verdict = answer_for_pending(self._journal.entry(task.task_id))
         if isinstance(verdict, LookFirst):
             return False
-        await self._reporter.report(_subject(task), _handle(task), verdict)
+        await self._reporter.report(self._subject(task), _handle(task), verdict)
         return True
 
     async def _answer_open(self, tasks: list[PendingTask]) -> None:
@@ -69,11 +69,11 @@ class Recovery:
             verdict = Sent() if proven else unproven(self._journal.entry(task.task_id))
             outcome, error = outcome_of(verdict)
             await self._journal.conclude(Result(task.task_id, outcome, self._clock.now_ms(), error))
-            await self._reporter.report(_subject(task), _handle(task), verdict)
+            await self._reporter.report(self._subject(task), _handle(task), verdict)
 
-
-def _subject(task: PendingTask) -> Subject:
-    return Subject(task.task_id, whatsapp_id(task.task_id), task.to)
+    def _subject(self, task: PendingTask) -> Subject:
+        entry = self._journal.entry(task.task_id)
+        return Subject(task.task_id, whatsapp_id(task.task_id), task.to, entry.request_id if entry else "")
 
 
 def _handle(task: PendingTask) -> ByToken:

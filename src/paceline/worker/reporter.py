@@ -32,10 +32,16 @@ class Subject:
     task_id: str
     whatsapp_id: str
     to: str
+    request_id: str = ""
 
     @classmethod
     def of(cls, entry: Entry) -> "Subject":
-        return cls(entry.task_id, entry.whatsapp_id, entry.to)
+        return cls(entry.task_id, entry.whatsapp_id, entry.to, entry.request_id)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """As lines of the log name it."""
+        return {"task_id": self.task_id, "request_id": self.request_id}
 
 
 def message_event(shift: Shift, name: str, subject: Subject, now_ms: int) -> WorkerEvent:
@@ -79,35 +85,39 @@ class Reporter:
                 await self._tell_sent(subject)
                 failpoint("reported-not-acked")
                 await self._until_answered(
-                    lambda: self._protocol.ack(handle, epoch=self._shift.agreed.epoch, whatsapp_id=subject.whatsapp_id)
+                    subject,
+                    lambda: self._protocol.ack(handle, epoch=self._shift.agreed.epoch, whatsapp_id=subject.whatsapp_id),
                 )
             case NotSent(error=error):
                 await self._until_answered(
-                    lambda: self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=True, error=error)
+                    subject,
+                    lambda: self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=True, error=error),
                 )
             case Unknown(error=error):
                 await self._until_answered(
-                    lambda: self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=False, error=error)
+                    subject,
+                    lambda: self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=False, error=error),
                 )
 
     async def _tell_sent(self, subject: Subject) -> None:
         event = message_event(self._shift, "MESSAGE_SENT", subject, self._clock.now_ms())
-        await self._until_answered(lambda: self._protocol.webhook(event))
+        await self._until_answered(subject, lambda: self._protocol.webhook(event))
 
     async def _note_reported(self, task_id: str) -> None:
         entry = self._shift.journal.entry(task_id)
         if entry is not None and entry.unreported:
             await self._shift.journal.mark_reported(task_id)
 
-    async def _until_answered(self, call: Callable[[], Awaitable[None]]) -> None:
+    async def _until_answered(self, subject: Subject, call: Callable[[], Awaitable[None]]) -> None:
         failures = 0
         while True:
             try:
                 return await call()
             except ProtocolUnavailable as error:
-                log.warning("report not answered; telling it again", reason=str(error), failures=failures)
+                about = {"reason": str(error), "failures": failures, **subject.named}
+                log.warning("report not answered; telling it again", **about)
             except RequestRefused as error:
-                log.error("report refused; it is not repeated", reason=str(error))
+                log.error("report refused; it is not repeated", reason=str(error), **subject.named)
                 return None
             await self._clock.sleep_ms(backoff_ms(failures, self._rng))
             failures += 1

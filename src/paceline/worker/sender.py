@@ -99,6 +99,7 @@ class Sender:
                 to=task.to,
                 attempt=task.attempt,
                 at=self._clock.now_ms(),
+                request_id=task.request_id,
             )
         )
         failpoint("intent-written")

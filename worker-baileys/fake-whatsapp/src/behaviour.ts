@@ -132,6 +132,8 @@ const FIELDS = {
   preKeyCount: field(nullable(count), null),
   /** Send the (empty) history that a client waits for at its first login. Without it events are held for 20 s. */
   historySync: field(flag, true),
+  /** It lies on the media host, as a long one does, and the client downloads it: from mmg.whatsapp.net, always. */
+  historyAsFile: field(flag, false),
   mediaFault: field(nullable(mediaFault), null),
   /** Host names offered for uploads, with port; null is the server's own. */
   mediaHosts: field(nullable(list(string())), null),

@@ -51,20 +51,15 @@ export class Inbound {
 
   /** An empty history. Until it comes, a newly linked client holds all its events back, up to 20 s. */
   async sendHistory(device: Device): Promise<void> {
-    const history = proto.HistorySync.encode({
-      syncType: proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP,
-      chunkOrder: 1,
-      progress: 100,
-    }).finish();
+    const about = { syncType: proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP, chunkOrder: 1, progress: 100 };
+    const history = deflateSync(proto.HistorySync.encode(about).finish());
+    const content = this.context.behaviours.for(device.phone).historyAsFile
+      ? await this.context.media.put(history, "md-msg-hist")
+      : { initialHistBootstrapInlinePayload: history };
     const message: proto.IMessage = {
       protocolMessage: {
         type: proto.Message.ProtocolMessage.Type.HISTORY_SYNC_NOTIFICATION,
-        historySyncNotification: {
-          syncType: proto.HistorySync.HistorySyncType.INITIAL_BOOTSTRAP,
-          initialHistBootstrapInlinePayload: deflateSync(history),
-          chunkOrder: 1,
-          progress: 100,
-        },
+        historySyncNotification: { ...about, ...content },
       },
     };
     // No `notify`: a name on a message from oneself becomes one's own name.

@@ -12,8 +12,11 @@ import type { NoiseIdentity } from "./certificates.js";
 import { createTls } from "./x509.js";
 import type { TlsFiles } from "./x509.js";
 
-/** The wildcard is for tests in which only a proxy can resolve the name. */
-const TLS_NAMES = ["localhost", "127.0.0.1", "*.fake-whatsapp.test"];
+/**
+ * The wildcard is for tests in which only a proxy can resolve the name; the last is where the library downloads from,
+ * whatever it is told. Only who was given this CA believes us.
+ */
+const TLS_NAMES = ["localhost", "127.0.0.1", "*.fake-whatsapp.test", "mmg.whatsapp.net"];
 
 export interface ServerKeys {
   noise: NoiseIdentity;

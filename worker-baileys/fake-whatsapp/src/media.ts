@@ -5,7 +5,7 @@
  * comes with the message, end to end, and only then can `digest` say what was in it.
  */
 
-import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getMediaKeys } from "baileys";
 import type { MediaType } from "baileys";
@@ -18,6 +18,15 @@ const MAC_BYTES = 10;
 const UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Ciphertexts in memory, all together; the oldest go first. */
 const STORE_LIMIT_BYTES = 512 * 1024 * 1024;
+
+/** What a message says of a file on the media host. */
+export interface FileReference {
+  mediaKey: Uint8Array;
+  directPath: string;
+  fileSha256: Uint8Array;
+  fileEncSha256: Uint8Array;
+  fileLength: number;
+}
 
 export class MediaHost {
   private readonly store = new Map<string, Buffer>();
@@ -50,10 +59,23 @@ export class MediaHost {
     if (!stored) return undefined;
     const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, type);
     const body = stored.subarray(0, -MAC_BYTES);
-    const mac = createHmac("sha256", macKey!).update(iv).update(body).digest().subarray(0, MAC_BYTES);
-    if (!timingSafeEqual(mac, stored.subarray(-MAC_BYTES))) return undefined;
+    if (!timingSafeEqual(macOf(iv, body, macKey!), stored.subarray(-MAC_BYTES))) return undefined;
     const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);
     return createHash("sha256").update(decipher.update(body)).update(decipher.final()).digest("hex");
+  }
+
+  /** Stores a file of somebody else's, as their client would have uploaded it. */
+  async put(content: Buffer, type: MediaType): Promise<FileReference> {
+    const mediaKey = randomBytes(32);
+    const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, type);
+    const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
+    const body = Buffer.concat([cipher.update(content), cipher.final()]);
+    const stored = Buffer.concat([body, macOf(iv, body, macKey!)]);
+    const fileEncSha256 = createHash("sha256").update(stored).digest();
+    const name = fileEncSha256.toString("base64url");
+    this.keep(name, stored);
+    const fileSha256 = createHash("sha256").update(content).digest();
+    return { mediaKey, directPath: `/o/${name}`, fileSha256, fileEncSha256, fileLength: content.length };
   }
 
   clear(): void {
@@ -83,6 +105,7 @@ export class MediaHost {
   private download(name: string, response: ServerResponse): void {
     const stored = this.store.get(name);
     if (!stored) return respond(response, 404, { error: "no such media" });
+    this.events.add("download", { bytes: stored.length });
     response
       .writeHead(200, { "content-type": "application/octet-stream", "content-length": stored.length })
       .end(stored);
@@ -98,6 +121,10 @@ export class MediaHost {
       this.storedBytes -= bytes.length;
     }
   }
+}
+
+function macOf(iv: Uint8Array, body: Buffer, macKey: Uint8Array): Buffer {
+  return createHmac("sha256", macKey).update(iv).update(body).digest().subarray(0, MAC_BYTES);
 }
 
 function respond(response: ServerResponse, status: number, body: unknown): void {

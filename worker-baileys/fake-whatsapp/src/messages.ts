@@ -115,14 +115,16 @@ function ack(stanza: BinaryNode, error?: number): BinaryNode {
 
 /** The contact's phone gets it, and its owner reads it, each as often and as late as told. */
 function sendReceipts(context: Context, device: Device, to: string, id: string): void {
-  const { behaviours, outbox, timers, random } = context;
+  const { behaviours, events, outbox, timers, random } = context;
   const { deliveredDelayMs, deliveredRatio, readDelayMs, readRatio } = behaviours.for(device.phone);
   const from = receiptJid(context, device, to);
   if (random() >= deliveredRatio) return;
   timers.after(deliveredDelayMs, () => {
+    events.add("delivered", { id });
     outbox.deliver(device, node("receipt", { from, id, t: nowSeconds() }));
     if (random() >= readRatio) return;
     timers.after(readDelayMs, () => {
+      events.add("read", { id });
       outbox.deliver(device, node("receipt", { from, id, t: nowSeconds(), type: "read" }));
     });
   });

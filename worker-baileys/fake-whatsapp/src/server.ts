@@ -8,7 +8,7 @@
 import { createServer as createHttp } from "node:http";
 import type { IncomingMessage, Server } from "node:http";
 import { createServer as createHttps } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { Admin } from "./admin.js";
@@ -129,6 +129,9 @@ export class FakeWhatsApp {
       server.on("connection", (socket: Duplex) => this.track(socket));
     }
     for (const server of [this.servers.chat, this.servers.media]) {
+      server.on("connection", ({ remoteAddress }: Socket) =>
+        this.context.events.add("connection", { from: remoteAddress }),
+      );
       server.on("upgrade", (request, socket, head) => this.upgrade(request, socket, head));
     }
   }

@@ -11,13 +11,18 @@ import {
   initAuthCreds,
   proto,
   type SignalDataTypeMap,
+  type SignalKeyStoreWithTransaction,
   type SocketConfig,
 } from "baileys";
+import { failpoint } from "../failpoint.js";
 import { AuthFile, type Change, putAside } from "./auth-file.js";
 
 const CREDS = { kind: "creds", id: "creds" };
 
 type KeyData = { readonly [T in keyof SignalDataTypeMap]?: { readonly [id: string]: SignalDataTypeMap[T] | null } };
+
+/** Told what was in a ciphertext, padding included, before anybody is told that we have it. */
+export type Hear = (ciphertext: Uint8Array, plaintext: Uint8Array) => Promise<void>;
 
 export class AuthState {
   #file: AuthFile;
@@ -65,25 +70,47 @@ export class AuthState {
   }
 
   /**
+   * Signal's ratchet, moved in the order that survives a crash.
+   *
    * Baileys writes a message to the socket inside of a transaction on its keys and keeps them only after it. Killed in
    * between, the next life would use the same message key once more, for another text. So what encrypting changes in a
-   * session is kept at once: the ratchet is on the disk before the ciphertext is on the wire. Decrypting stays as it
-   * is, or a crash could leave a session that refuses the message when the server brings it again.
+   * session is kept at once: the ratchet is on the disk before the ciphertext is on the wire.
+   *
+   * Decrypting is the other way round: `hear` has the words before the ratchet is on the disk. Killed in between, the
+   * server brings the message again and it opens again; after it, the library would call it a key used twice and lose
+   * it.
    */
-  readonly makeSignalRepository: SocketConfig["makeSignalRepository"] = (auth, logger, pnToLid) => {
+  signalRepository(hear: Hear): SocketConfig["makeSignalRepository"] {
     const file = this.#file;
     const encrypting = new AsyncLocalStorage<true>();
-    const { keys } = auth;
-    const set: typeof keys.set = async (data) => {
-      await keys.set(data);
-      if (data.session && encrypting.getStore()) file.apply(changesOf({ session: data.session }));
+    const decrypting = new AsyncLocalStorage<Uint8Array>();
+    return (auth, logger, pnToLid) => {
+      // The library has given them transactions by now, whatever the type says.
+      const keys = auth.keys as SignalKeyStoreWithTransaction;
+      const set: typeof keys.set = async (data) => {
+        await keys.set(data);
+        if (data.session && encrypting.getStore()) file.apply(changesOf({ session: data.session }));
+      };
+      const transaction: typeof keys.transaction = (work, key) =>
+        keys.transaction(async () => {
+          const done = await work();
+          const ciphertext = decrypting.getStore();
+          if (ciphertext && done instanceof Uint8Array) await hear(ciphertext, done);
+          return done;
+        }, key);
+      const ordered = { ...auth, keys: { ...keys, set, transaction } };
+      const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(ordered, logger, pnToLid);
+      const encrypt = repository.encryptMessage.bind(repository);
+      const decrypt = repository.decryptMessage.bind(repository);
+      repository.encryptMessage = (message) => encrypting.run(true, () => encrypt(message));
+      repository.decryptMessage = async (message) => {
+        const plaintext = await decrypting.run(message.ciphertext, () => decrypt(message));
+        failpoint("ratcheted-not-confirmed");
+        return plaintext;
+      };
+      return repository;
     };
-    const withKept = { ...auth, keys: { ...keys, set } };
-    const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(withKept, logger, pnToLid);
-    const encrypt = repository.encryptMessage.bind(repository);
-    repository.encryptMessage = (message) => encrypting.run(true, () => encrypt(message));
-    return repository;
-  };
+  }
 
   saveCreds(): void {
     this.#file.apply([{ ...CREDS, value: encoded(this.#creds) }]);

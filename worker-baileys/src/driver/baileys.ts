@@ -19,7 +19,7 @@ import type { AuthState } from "./auth-state.js";
 import { Connection, type ConnectionSettings, type Ears } from "./connection.js";
 import type { Ending } from "./endings.js";
 import { Guard } from "./guard.js";
-import { inboundOf } from "./inbound.js";
+import { Inbox } from "./inbound.js";
 import {
   CannotLink,
   type Driver,
@@ -61,6 +61,10 @@ export class BaileysDriver implements Driver {
   #isClosed = false;
   readonly #guard: Guard;
   readonly #restrictions: Restrictions;
+  readonly #inbox = new Inbox(
+    () => this.parts.auth.me,
+    (inbound) => this.#tell({ kind: "received", ...inbound }),
+  );
   readonly #wake = new Wake();
   // At most one message is under way at a time; what is said of an older one is an event only.
   #written: ReadyMessage | null = null;
@@ -143,7 +147,7 @@ export class BaileysDriver implements Driver {
       return failed(error, CONNECTION_LOST);
     }
     try {
-      const message = await messageFor(connection.sock, jid, outgoing);
+      const message = await messageFor(connection.sock, jid, outgoing, this.parts.timings.uploadMs);
       this.parts.auth.keepSent(outgoing.whatsappId, message, this.parts.clock.nowMs());
       return { kind: "ready", outgoing, jid, connection, message, lastError };
     } catch (error) {
@@ -171,25 +175,17 @@ export class BaileysDriver implements Driver {
   }
 
   #ears(): Ears {
-    const connection = (): Connection | null => this.#connection;
     return {
       opened: () => {
         this.#tell({ kind: "connected" });
-        const sock = connection()?.sock;
-        if (sock) void this.#restrictions.ask(sock);
+        if (this.#connection) void this.#restrictions.ask(this.#connection.sock);
       },
       qr: (text, validMs) => this.#tell({ kind: "qr", text, validMs }),
       ended: (ending) => this.#ended(ending),
       ack: (node) => this.#takeAck(node),
       receipt: (node) => this.#takeReceipt(node),
       notification: (node) => this.#takeNotification(node),
-      messages: (messages) => {
-        const numberOf = async (lid: string): Promise<string | null> =>
-          (await connection()?.sock.signalRepository.lidMapping.getPNForLID(lid)) ?? null;
-        for (const message of messages) {
-          void inboundOf(message, numberOf).then((inbound) => inbound && this.#tell({ kind: "received", ...inbound }));
-        }
-      },
+      inbox: this.#inbox,
       timeLock: (lock) => this.#restrictions.hearLock(lock),
       cap: (cap) => this.#restrictions.hearCap(cap),
     };

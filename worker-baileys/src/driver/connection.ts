@@ -10,7 +10,6 @@ import {
   type NewChatMessageCapInfo,
   type ReachoutTimelockState,
   type UserFacingSocketConfig,
-  type WAMessage,
   type WASocket,
 } from "baileys";
 import type { IncomingMessage } from "node:http";
@@ -19,7 +18,8 @@ import { TIMED_OUT } from "../disconnects.js";
 import { libraryLogger, log } from "../log.js";
 import type { Timings } from "../timings.js";
 import type { AuthState } from "./auth-state.js";
-import { endError, type Ending, endingOf } from "./endings.js";
+import { endError, type Ending, endingOf, upgradeCode } from "./endings.js";
+import type { Inbox, NumberOf } from "./inbound.js";
 import type { Routes } from "./routes.js";
 
 // How long a peer may take to say goodbye before its socket is torn down.
@@ -35,7 +35,7 @@ export interface Ears {
   ack(node: BinaryNode): void;
   receipt(node: BinaryNode): void;
   notification(node: BinaryNode): void;
-  messages(messages: readonly WAMessage[]): void;
+  readonly inbox: Inbox;
   timeLock(lock: ReachoutTimelockState): void;
   cap(cap: NewChatMessageCapInfo): void;
 }
@@ -110,7 +110,9 @@ export class Connection {
     const { whatsappUrl, whatsappVersion, routes, timings } = this.settings;
     return {
       auth: this.auth.forConnection(),
-      makeSignalRepository: this.auth.makeSignalRepository,
+      makeSignalRepository: this.auth.signalRepository((ciphertext, plaintext) =>
+        this.ears.inbox.hear(ciphertext, plaintext, this.#numberOf),
+      ),
       waWebSocketUrl: whatsappUrl,
       ...(whatsappVersion && { version: [...whatsappVersion] as [number, number, number] }),
       ...(routes.agent && { agent: routes.agent }),
@@ -145,16 +147,22 @@ export class Connection {
       }
     });
     ev.on("message-capping.update", (cap) => this.ears.cap(cap));
-    ev.on("messages.upsert", ({ messages }) => this.ears.messages(messages));
+    ev.on("messages.upsert", ({ messages }) => {
+      for (const message of messages) void this.ears.inbox.take(message, this.#numberOf);
+    });
     ws.on("frame", () => (this.#heardAtMs = performance.now()));
+    ws.on("CB:message", (node: BinaryNode) => this.ears.inbox.expect(node));
     ws.on("CB:ack,class:message", (node: BinaryNode) => this.ears.ack(node));
     ws.on("CB:receipt", (node: BinaryNode) => this.ears.receipt(node));
     ws.on("CB:notification", (node: BinaryNode) => this.ears.notification(node));
     // Baileys subscribes to this, so `ws` raises no error, and nobody acts on it.
     ws.on("unexpected-response", (_request: unknown, response: IncomingMessage) => {
-      this.end(`upgrade answered ${response.statusCode ?? 0}`, response.statusCode ?? TIMED_OUT);
+      const status = response.statusCode ?? 0;
+      this.end(`upgrade answered ${status}`, upgradeCode(status));
     });
   }
+
+  readonly #numberOf: NumberOf = (lid) => this.sock.signalRepository.lidMapping.getPNForLID(lid);
 
   #showQr(text: string): void {
     this.#hasSign = true;

@@ -13,8 +13,8 @@ import {
   type SignalRepositoryWithLIDStore,
 } from "baileys";
 import { AuthFile } from "../../src/driver/auth-file.js";
-import { AuthState } from "../../src/driver/auth-state.js";
-import { Seal, WrongKey } from "../../src/driver/seal.js";
+import { AuthState, type Hear } from "../../src/driver/auth-state.js";
+import { Seal, WrongKey } from "../../src/seal.js";
 import { libraryLogger } from "../../src/log.js";
 import { killWriters } from "./kill-auth.js";
 
@@ -115,7 +115,7 @@ test("a message key that was used is used up, even if the library never came to 
     state: AuthState;
     creds: AuthenticationCreds;
   };
-  const party = (file: string): Party => {
+  const party = (file: string, hear: Hear = () => Promise.resolve()): Party => {
     const state = new AuthState(join(folder, file), KEY, "s1");
     const auth = state.forConnection();
     // Linked, so that it is the same device in its next life.
@@ -126,7 +126,7 @@ test("a message key that was used is used up, even if the library never came to 
       state,
       keys,
       creds: auth.creds,
-      repository: state.makeSignalRepository({ creds: auth.creds, keys }, libraryLogger()),
+      repository: state.signalRepository(hear)({ creds: auth.creds, keys }, libraryLogger()),
     };
   };
   const [ours, theirs] = [party("ours"), party("theirs")];
@@ -161,6 +161,20 @@ test("a message key that was used is used up, even if the library never came to 
   assert.ok(first);
   assert.equal(Buffer.from(await read(first)).toString(), "first");
   assert.equal(Buffer.from(await read(second)).toString(), "second");
+
+  // The other direction: whoever dies while the words are being kept can read them once more.
+  const third = await write(party("ours"), "third");
+  theirs.state.close();
+  const dying = party("theirs", () => Promise.reject(new Error("killed")));
+  await assert.rejects(dying.repository.decryptMessage({ jid: "777@lid", ...third }), /killed/);
+  dying.state.close();
+  const heard: string[] = [];
+  const next = party("theirs", (_ciphertext, plaintext) => {
+    heard.push(Buffer.from(plaintext).toString());
+    return Promise.resolve();
+  });
+  await next.repository.decryptMessage({ jid: "777@lid", ...third });
+  assert.deepEqual(heard, ["third"]);
 });
 
 test("after a logout a new state is begun and the old one is put aside, the newest only", () => {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { Stage, until } from "./stage.js";
+import { PHONE, Stage, until } from "./stage.js";
 
 /** In the order in which a send passes them, and how often the message may then stand in the server's book. */
 const STEPS: readonly (readonly [string, number])[] = [
@@ -23,6 +23,9 @@ const STEPS: readonly (readonly [string, number])[] = [
   ["acked-not-noted", 1],
 ];
 
+/** A receipt ends the wait, however late a busy machine brings it; where none comes, all of it passes. */
+const graceMs = (receipts: boolean): number => (receipts ? 30_000 : 1_000);
+
 let stage: Stage;
 
 before(async () => {
@@ -38,6 +41,7 @@ for (const receipts of [true, false]) {
   for (const [step, most] of STEPS) {
     test(`killed at ${step}, ${receipts ? "with receipts" : "and no receipt ever comes"}: one id, text equal`, async () => {
       await stage.behave({ deliveredRatio: receipts ? 1 : 0, readRatio: receipts ? 1 : 0, deliveredDelayMs: 300 });
+      stage.orchestrator.unknownGraceMs = graceMs(receipts);
       stage.arm(step);
       const text = `קטיעה ${step} 🙂 ${receipts}`;
       const task = stage.orchestrator.add({ to: "972541110001", text });
@@ -64,8 +68,38 @@ for (const receipts of [true, false]) {
   }
 }
 
+test("a device that could not read a message asks the next life for it, and gets it under the same id", async () => {
+  await stage.behave({ deliveredRatio: 1, readRatio: 1 });
+  stage.orchestrator.unknownGraceMs = graceMs(true);
+  const to = "972541110002";
+  const first = stage.work();
+  await stage.settled(stage.orchestrator.add({ to, text: "before" }));
+  await stage.admin("POST", "/inbound", { from: to, to: PHONE, text: "so that a session is in use" });
+  await stage.events("MESSAGE_RECEIVED");
+  await stage.admin("POST", `/accounts/${to}/forget-sessions`);
+  stage.arm("written-not-acked");
+  const text = "unreadable at first 🙂";
+  const task = stage.orchestrator.add({ to, text });
+  await first.ended();
+  const second = stage.work();
+  // That the server has it is proven by the question; so nobody needs to send it again.
+  await stage.settled(task);
+  assert.deepEqual(task.nacks, []);
+  await until("READ", () => stage.orchestrator.named("MESSAGE_READ", task).length);
+  await second.kill();
+  const lines = (await stage.ledger()).filter((line) => line.text === text);
+  assert.deepEqual(
+    lines.map(({ whatsappId, undecryptable, repeat }) => [whatsappId, undecryptable, repeat]),
+    [
+      [task.whatsappId, true, undefined],
+      [task.whatsappId, undefined, true],
+    ],
+  );
+});
+
 test("a journal that is lost with its volume: what was claimed is never sent again unasked", async () => {
   await stage.behave({ deliveredRatio: 0, readRatio: 0 });
+  stage.orchestrator.unknownGraceMs = graceMs(false);
   stage.arm("written-not-acked");
   const task = stage.orchestrator.add({ to: "972541110001", text: "lost journal" });
   await stage.work().ended();

@@ -1,8 +1,12 @@
 /**
  * Two proxies on loopback that write down what passes: SOCKS5 and HTTP CONNECT. Whatever name they are given leads to
- * 127.0.0.1, so a test may use names that no resolver knows: if a connection stands, the name was resolved here.
+ * 127.0.0.1, so a test may use names that no resolver knows: if a connection stands, the name was resolved here. They
+ * call from an address of their own, so a server sees who came another way.
  */
 import net, { type AddressInfo } from "node:net";
+
+/** Loopback like 127.0.0.1, from which everybody else calls. */
+export const PROXY_ADDRESS = "127.0.0.2";
 
 export interface Passed {
   readonly host: string;
@@ -15,6 +19,8 @@ export interface Recorder {
   readonly url: string;
   readonly port: number;
   readonly passed: Passed[];
+  /** Names whose port is another one here. */
+  readonly ports: Map<string, number>;
   /** Ends all connections and takes no more, until `resume`. */
   die(): Promise<void>;
   resume(): Promise<void>;
@@ -86,6 +92,7 @@ export function startConnect(access?: Access): Promise<Recorder> {
 
 async function start(scheme: string, access: Access | undefined, serve: Serve): Promise<Recorder> {
   const passed: Passed[] = [];
+  const ports = new Map<string, number>();
   const sockets = new Set<net.Socket>();
   const keep = (socket: net.Socket): void => {
     sockets.add(socket);
@@ -96,7 +103,8 @@ async function start(scheme: string, access: Access | undefined, serve: Serve): 
     keep(client);
     serve(client, (host, port, ready) => {
       passed.push({ host, port, isName: net.isIP(host) === 0 });
-      const target = net.connect(port, "127.0.0.1", () => {
+      const place = { host: "127.0.0.1", port: ports.get(host) ?? port, localAddress: PROXY_ADDRESS };
+      const target = net.connect(place, () => {
         ready();
         client.pipe(target).pipe(client);
       });
@@ -114,6 +122,7 @@ async function start(scheme: string, access: Access | undefined, serve: Serve): 
     url: `${scheme}://${credentials}127.0.0.1:${port}`,
     port,
     passed,
+    ports,
     die: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -43,9 +43,12 @@ beforeEach(() => {
     pingEveryMs: 0,
     quietMs: () => null,
     protocol: {} as WorkerProtocol,
+    store: { all: () => [], add: () => true, remove: () => undefined },
   });
-  poster.post = (event: WorkerEvent) =>
-    void told.push(`${event.event} ${String(event.data["code"] ?? event.data["whatsappId"] ?? "")}`.trim());
+  const note = (name: string, data: WorkerEvent["data"]): void =>
+    void told.push(`${name} ${String(data["code"] ?? data["whatsappId"] ?? "")}`.trim());
+  poster.post = ({ event, data }: WorkerEvent) => note(event, data);
+  poster.tell = note;
   const driver = { connect: () => void (connects += 1), onEvent: () => undefined } as unknown as Driver;
   pump = new EventPump({ shift, driver, poster, clock, rng: seededRng(1), pauses: { ...PAUSES, firstMs: 3_600_000 } });
   journal.intend({ taskId: TASK, whatsappId: WIRE, to: "1", attempt: 1, at: clock.nowMs() });

@@ -1,6 +1,6 @@
 -- Takes due phones under a short lease and returns their facts.
 -- a: now, lease (ms), limit (phones), heads (tasks looked at per phone), brief (the first task that may go ends the look at a phone)
--- Returns {OK, nextAt or nil, [phone row, head rows, more, globalFreeAt] …} | {STOPPED}, as a plain reply: encoding it would cost more than
+-- Returns {OK, nextAt or nil, [phone row, head rows, more, globalFreeAt, dueAt] …} | {STOPPED}, as a plain reply: encoding it would cost more than
 -- reading it. The version names this look: hand_off refuses if anybody looked later.
 
 -- A task ends visibly when its validity does, also deep in the queue of a phone that cannot send. The earliest end is known,
@@ -25,23 +25,25 @@ local function add_expired(phone, known, heads, locked)
   if earliest then call('HSET', K.pacer(phone), 'minExpiry', earliest) else call('HDEL', K.pacer(phone), 'minExpiry') end
 end
 
-local function look(phone)
+local function look(phone, due_at)
   local row = phone_row(phone)
   local locked, known_end = is_locked(row, a.now), row[3][10]
   -- Where the last look found none that may go, because of something only the policy knows, this one is not brief.
   local heads, more = head_rows(phone, a.heads, a.now, locked, a.brief and row[2][8] ~= 'IN_TURN')
   add_expired(phone, known_end, heads, locked)
-  return {row, heads, more and 1 or 0, fleet_free_at(phone, a.now)}
+  return {row, heads, more and 1 or 0, fleet_free_at(phone, a.now), due_at}
 end
 
 -- An operator stopped the dispatchers; `/start` wakes them.
 if fleet_flags()[2] == '1' then return {'STOPPED'} end
 local found, leases, returned = {'OK', false}, {}, 0
-for _, phone in ipairs(call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
+local due = call('ZRANGEBYSCORE', K.due(), '-inf', a.now, 'WITHSCORES', 'LIMIT', 0, a.limit)
+for at = 1, #due, 2 do
+  local phone = due[at]
   leases[#leases + 1], leases[#leases + 2] = a.now + a.lease, phone
   call('HINCRBY', K.pacer(phone), 'version', 1)
   returned = returned + unpark(phone, a.now)
-  found[#found + 1] = look(phone)
+  found[#found + 1] = look(phone, due[at + 1])
   -- Many phones open at the same hour, each with its sleepers; the rest has its look in the next call.
   if returned > 500 then break end
 end

@@ -1,8 +1,9 @@
 -- Somebody found a proxy bad, or good again. Bad: nobody gets it, and each session that holds it is moved, once.
 -- a: proxy (its id), state (OK | BAD), reason, by, check? (the checks found it out, no person said so), now
 -- Returns OK {changed, moved? [session …], kept? [session …]} | UNKNOWN_PROXY.
--- Moved: the phone forgets the proxy and the session wants a new worker (generation + 1, PROXY_BAD). It holds the proxy until that one
--- begins. Kept: a banned phone's session stays where it is (I10). The same again moves whoever was kept and is banned no longer.
+-- Moved: the session wants a new worker (generation + 1, PROXY_BAD). It holds the proxy until that one begins, and only then the phone
+-- keeps another: if it is banned before, the address it was banned on is still its own. Kept: a banned phone's session stays where it is
+-- (I10). The same again moves whoever was kept and is banned no longer.
 local url = proxy_of(a.proxy)
 if not url then return reply('UNKNOWN_PROXY') end
 local was = call('GET', K.proxy_status(url)) or 'OK'
@@ -29,18 +30,15 @@ else
     local known = hash(K.session(id))
     if call('HGET', K.phone(known.phone), 'quarantined') == '1' then
       kept[#kept + 1] = id
-    else
-      if call('HGET', K.sticky_proxy(), known.phone) == url then call('HDEL', K.sticky_proxy(), known.phone) end
-      -- One that is to stop anyway, or has failed, only lets go of it.
-      if known.leaving ~= url and known.desired == 'running' and known.removing ~= '1' and known.connection ~= 'FAILED' then
-        call('HSET', K.session(id), 'leaving', url)
-        new_worker(id, 'PROXY_BAD', false)
-        put_state(id, 'STARTING', nil, 0, a.now)
-        rescan(known.phone, a.now)
-        wake('outbox:' .. id)
-        binding(id, known, a.now, {action = 'PROXY_LEFT', status = 'MOVING', proxy = url, proxyId = a.proxy, reason = a.reason, by = a.by})
-        moved[#moved + 1] = id
-      end
+    -- One that is to stop anyway, or has failed, only lets go of it.
+    elseif known.leaving ~= url and known.desired == 'running' and known.removing ~= '1' and known.connection ~= 'FAILED' then
+      call('HSET', K.session(id), 'leaving', url)
+      new_worker(id, 'PROXY_BAD', false)
+      put_state(id, 'STARTING', nil, 0, a.now)
+      rescan(known.phone, a.now)
+      wake('outbox:' .. id)
+      binding(id, known, a.now, {action = 'PROXY_LEFT', status = 'MOVING', proxy = url, proxyId = a.proxy, reason = a.reason, by = a.by})
+      moved[#moved + 1] = id
     end
   end
 end

@@ -1,6 +1,7 @@
 -- A worker asks for work: what it has to answer for first, or the task at the head of its outbox with all the last gate reads.
 -- a: session, epoch, now, commandsOnly? (it is not connected and cannot take a task)
--- Returns OK {pending? [task …], commands? [{id, kind, until, …}], task?, row? (of its phone)} | STALE_EPOCH | NOT_WANTED | UNKNOWN_SESSION.
+-- Returns OK {pending? [task …], commands? [{id, kind, until, …}], task?, row? (of its phone), times?} | STALE_EPOCH | NOT_WANTED |
+-- UNKNOWN_SESSION.
 local known = hash(K.session(a.session))
 if not known.phone then return reply('UNKNOWN_SESSION') end
 if tonumber(known.epoch or '0') ~= a.epoch then return reply('STALE_EPOCH') end
@@ -19,6 +20,7 @@ local about = hash(K.message(task))
 local item = cjson.decode(about.entry)
 return reply('OK', {
   row = phone_row(known.phone),
+  times = {routedAt = item.at, handedOffAt = tonumber(about.handedOffAt)},
   task = {
     task = task, to = about.to, tz = item.tz, state = byte_of(task), expiresAt = item.expiresAt,
     sendAfter = tonumber(about.sendAfter), day = about.day, maybeSent = about.maybeSent == '1',

@@ -7,7 +7,7 @@
 --    parked:   reason, untilMs     expired | suppressed: reason     (refused at the gate)
 --    unknown:  reason              no word before the lease ended: the phone is freed, the worker is asked
 --    cleared:                      it ended while it lay in the outbox (canceled): what it still holds is freed
--- Returns OK {state} | REPEAT {state} (known already) | STALE {state} (not in the state, token or epoch it was decided for) | UNKNOWN_TASK.
+-- Returns OK {state, was? (of a proof: the state before)} | REPEAT {state} (known already) | STALE {state} (not in the state, token or epoch it was decided for) | UNKNOWN_TASK.
 local job = split(a.task)
 local byte = job and byte_of(a.task) or ''
 if byte == '' then return reply('UNKNOWN_TASK') end
@@ -16,6 +16,7 @@ local about = hash(key)
 local phone, session = about.phone, about.sessionId
 
 local function stat(name, by)
+  if not by then count_fleet(name, a.now) end
   if not session or not a.statsDay then return end
   local stats = K.session_stats(session, a.statsDay, name)
   -- Kept from the first count of the day on.
@@ -69,7 +70,7 @@ if PROOF[a.outcome] then
     end
   end
   ended()
-  return reply('OK', {state = PROOF[a.outcome]})
+  return reply('OK', {state = PROOF[a.outcome], was = byte})
 end
 
 -- Everything else was decided for a certain state; if that is gone, so is the decision.

@@ -106,7 +106,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     """How a session that is not linked gets linked: by itself; by somebody who scans its QR code or types its
     pairing code (`POST /api/sessions/<sessionId>/simulated/scan` stands for both); or not at all, because the platform
     refuses."""
-    qr_ms: Annotated[Milliseconds, Meta(ge=1_000)] = 20_000
+    qr_ms: Annotated[int, Meta(ge=1_000, le=24 * 3600 * 1000)] = 20_000
     """How long a QR code is shown before the next one."""
     qr_codes: Every = 6
     """After so many the server gives up (408, QR_ENDED), and the session waits for a start; 0 = it goes on for ever."""

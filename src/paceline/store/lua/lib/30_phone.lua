@@ -30,10 +30,10 @@ local function make_due(phone, at)
   wake_if_first(phone)
 end
 
-local function entry_of(task, fields, seq)
+local function entry_of(task, fields, seq, now)
   return cjson.encode({
     task = task, to = fields.to, tz = fields.tz, expiresAt = tonumber(fields.expiresAt),
-    priority = tonumber(fields.priority), seq = tonumber(seq),
+    priority = tonumber(fields.priority), seq = tonumber(seq), at = now,
   })
 end
 
@@ -49,7 +49,7 @@ end
 local function enqueue(phone, task, fields, now)
   local idle = not has_work(phone)
   local seq = call('HINCRBY', K.pacer(phone), 'seq', 1)
-  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))
+  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))
   note_expiry(phone, tonumber(fields.expiresAt))
   if idle then make_due(phone, now) end
 end

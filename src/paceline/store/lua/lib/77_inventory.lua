@@ -72,7 +72,8 @@ end
 local function let_go(session, known, now, reason)
   if known.holds ~= '1' then return false end
   give_back_proxy(session, known, now, reason)
-  call('HDEL', K.session(session), 'holds', 'leaving')
+  -- What it took of its host it takes no more.
+  call('HDEL', K.session(session), 'holds', 'leaving', 'memoryBytes', 'cpuMs', 'usageAt')
   -- Empty, not absent: an instance that comes late is not wanted.
   call('HSET', K.session(session), 'wantedInstance', '')
   known.holds = nil

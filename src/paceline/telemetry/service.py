@@ -1,0 +1,82 @@
+"""What every service tells of itself: who it is, its requests, its process, Redis as it sees it; and `/metrics`.
+
+metrics = metrics_of("gateway", store)      one per process
+watch_requests(app, metrics)                each answer is counted
+metrics_route(metrics, keys)                `GET /metrics`
+"""
+
+from collections.abc import Iterable
+from functools import cache
+
+from litestar import Response, get
+from prometheus_client import Counter, Histogram
+
+from paceline import __version__
+from paceline.apidoc import KEY
+from paceline.domain.errors import Unavailable
+from paceline.edge import Keys
+from paceline.kits.metrics import CONTENT_TYPE, Metrics, Reading
+from paceline.kits.openapi import Entry, Reference
+from paceline.kits.web import Handler, Service
+from paceline.store.store import Store
+from paceline.telemetry import catalogue as names
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+_EXAMPLE = f'paceline_build_info{{service="gateway",version="{__version__}"}} 1.0\n'
+REFERENCE: Reference = {
+    "GET /metrics": Entry(answers={"text/plain": {"type": "string"}}, answer={"text/plain": _EXAMPLE})
+}
+"""The same in every service."""
+
+
+def new_metrics() -> Metrics:
+    """For one process. While Redis is away, what is read from it is left out."""
+    return Metrics(expected=Unavailable)
+
+
+def about_service(name: str, store: Store, metrics: Metrics) -> None:
+    """Who this is, what its process takes, and how full Redis is."""
+    metrics.with_process()
+
+    async def read() -> Iterable[Reading]:
+        return [Reading(names.BUILD, 1, (name, __version__))]
+
+    async def read_redis() -> Iterable[Reading]:
+        memory = await store.measure.memory()
+        return [Reading(names.REDIS_USED, memory.used), Reading(names.REDIS_MAX, memory.most)]
+
+    metrics.read(read)
+    metrics.read(read_redis)
+
+
+def watch_requests(app: Service, metrics: Metrics) -> None:
+    requests, durations = metrics.counter(names.HTTP_REQUESTS), metrics.histogram(names.HTTP_SECONDS)
+
+    # As many as there are routes and statuses; what nobody routes has one name.
+    @cache
+    def handles(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        return requests.labels(method, route, str(status)), durations.labels(method, route)
+
+    def watch(method: str, route: str, status: int, seconds: float) -> None:
+        known = method if method in METHODS else names.OTHER
+        counted, timed = handles(known, route or names.OTHER, status)
+        counted.inc()
+        timed.observe(seconds)
+
+    app.watch_with(watch)
+
+
+def metrics_route(metrics: Metrics, keys: Keys) -> Handler:
+    @get(
+        "/metrics",
+        summary="Metrics for Prometheus",
+        tags=["Service"],
+        guards=[keys.requires("read")],
+        security=KEY,
+    )
+    async def metrics_page() -> Response[bytes]:
+        """In Prometheus' text format; docs/metrics.md lists them."""
+        return Response(await metrics.render(), media_type=CONTENT_TYPE)
+
+    return metrics_page

@@ -1,0 +1,215 @@
+"""Where a command asks, with which key, and what its exit code tells; shown on `paceline keys`, true of all."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import Result
+
+from paceline.cli import paging
+from paceline.cli.exits import Exit
+
+from .conftest import Standin, run
+
+KEY = {
+    "keyId": "01K",
+    "name": "CRM [red]",
+    "scopes": ["send", "read"],
+    "state": "live",
+    "createdAt": 1_773_136_800_000,
+    "createdBy": "bootstrap",
+    "expiresAt": None,
+    "ratePerMinute": None,
+    "revokedAt": None,
+    "revokedBy": None,
+}
+
+
+def keys(*arguments: str) -> Result:
+    return run("keys", *arguments)
+
+
+def test_a_new_key_is_alone_on_stdout(standin: Standin) -> None:
+    standin.says(201, {**KEY, "key": "pk_secret", "expiresAt": 1_773_136_800_000})
+    result = keys(
+        "create", "--name", "CRM", "--scope", "send", "--scope", "read", "--expires-days", "9", "--rate", "60"
+    )
+    assert (result.exit_code, result.stdout) == (0, "pk_secret\n")
+    assert "pk_secret" not in result.stderr
+    assert "01K" in result.stderr
+    assert "until 2026-03-10 10:00:00Z" in result.stderr
+    (request,) = standin.asked
+    assert (request.method, str(request.url)) == ("POST", "http://127.0.0.1:4000/v1/keys")
+    assert json.loads(request.content) == {
+        "name": "CRM",
+        "scopes": ["send", "read"],
+        "expiresInDays": 9,
+        "ratePerMinute": 60,
+    }
+
+
+def test_what_is_left_out_is_left_to_the_gateway(standin: Standin) -> None:
+    standin.says(201, {**KEY, "key": "pk_secret"})
+    assert "until it is revoked" in keys("create", "--name", "CRM", "--scope", "send").stderr
+    body = json.loads(standin.asked[0].content)
+    assert body == {"name": "CRM", "scopes": ["send"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "expected"),
+    [
+        pytest.param((), {}, ("http://127.0.0.1:4000", "key-of-the-data-directory"), id="as paceline up left it"),
+        pytest.param((), {"API_KEY": "k2"}, ("http://127.0.0.1:4000", "k2"), id="from the environment"),
+        pytest.param((), {"API_KEY": ""}, ("http://127.0.0.1:4000", "key-of-the-data-directory"), id="empty is unset"),
+        pytest.param(
+            (), {"PACELINE_URL": "https://gw/"}, ("https://gw", "key-of-the-data-directory"), id="another host"
+        ),
+        pytest.param((), {"GATEWAY_PORT": "4400", "API_KEY": "k2"}, ("http://127.0.0.1:4400", "k2"), id="another port"),
+        pytest.param(
+            ("--key", "k3", "--url", "http://other:1"),
+            {"API_KEY": "k2", "PACELINE_URL": "https://gw"},
+            ("http://other:1", "k3"),
+            id="options win",
+        ),
+    ],
+)
+def test_where_it_asks_and_with_which_key(
+    standin: Standin,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    environment: dict[str, str],
+    expected: tuple[str, str],
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    standin.says(200, KEY)
+    assert keys("revoke", "01K", *arguments).exit_code == 0
+    (request,) = standin.asked
+    assert (str(request.url), request.headers["X-API-KEY"]) == (f"{expected[0]}/v1/keys/01K", expected[1])
+
+
+@pytest.mark.parametrize(("made", "key"), [(("demo",), "demo-key"), (("demo", "."), "up-key")])
+def test_the_demos_key_is_found_where_there_is_no_other(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, made: tuple[str, ...], key: str
+) -> None:
+    monkeypatch.delenv("PACELINE_DATA")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "demo").mkdir(parents=True)
+    for folder in made:
+        (tmp_path / "data" / folder / "api-key").write_text("demo-key" if folder == "demo" else "up-key")
+    standin.says(200, KEY)
+    assert keys("self").exit_code == 0
+    assert standin.asked[0].headers["X-API-KEY"] == key
+
+
+def test_revoking_says_so_to_people_only_and_an_id_cannot_leave_its_path(standin: Standin) -> None:
+    standin.says(200, {**KEY, "state": "revoked", "revokedAt": 1_773_136_800_000})
+    result = keys("revoke", "../jobs?x=1")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "revoked since 2026-03-10 10:00:00Z" in result.stderr
+    assert standin.asked[0].url.raw_path == b"/v1/keys/..%2Fjobs%3Fx%3D1"
+
+
+def pages(request: httpx.Request) -> httpx.Response:
+    first = "cursor" not in request.url.params
+    item = {**KEY, "keyId": "01A" if first else "01B", "ratePerMinute": 0 if first else 90}
+    return httpx.Response(200, json={"items": [item], "nextCursor": "01A" if first else None})
+
+
+def test_a_list_shows_a_page_and_says_how_to_go_on(standin: Standin) -> None:
+    standin.answer = pages
+    result = keys("list", "--limit", "1")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["ID", "01A"]
+    assert "--cursor 01A" in result.stderr
+    assert keys("list", "--cursor", "01A").stdout.splitlines()[1].startswith("01B")
+    assert [request.url.params["limit"] for request in standin.asked] == ["1", "50"]
+
+
+def test_all_shows_every_page_and_names_as_they_are(standin: Standin) -> None:
+    standin.answer = pages
+    lines = [line.split() for line in keys("list", "--all").stdout.splitlines()]
+    assert [line[:5] for line in lines[1:]] == [[name, "CRM", "[red]", "send,", "read"] for name in ("01A", "01B")]
+    assert [line[-1] for line in lines[1:]] == ["limit", "90"]
+
+
+def test_all_pages_as_json_are_a_line_each(standin: Standin) -> None:
+    standin.answer = pages
+    lines = keys("list", "--json", "--all").stdout.splitlines()
+    assert [json.loads(line)["items"][0]["keyId"] for line in lines] == ["01A", "01B"]
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_list_without_end_ends(standin: Standin, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]) -> None:
+    monkeypatch.setattr(paging, "MAX_PAGES", 3)
+    standin.says(200, {"items": [KEY], "nextCursor": "again"})
+    assert (keys("list", "--all", *more).exit_code, len(standin.asked)) == (Exit.FAILED, 3)
+
+
+def error(code: str, **details: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": "in words", "details": details}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "exit_code", "words"),
+    [
+        pytest.param(401, error("UNAUTHORIZED"), 4, "401: UNAUTHORIZED: in words", id="no valid key"),
+        pytest.param(403, error("FORBIDDEN"), 4, "403", id="no admin"),
+        pytest.param(400, error("INVALID_REQUEST", field="name"), 4, "in words (name)", id="a bad field"),
+        pytest.param(409, error("BOOTSTRAP_KEY"), 4, "BOOTSTRAP_KEY", id="the bootstrap key"),
+        pytest.param(429, error("RATE_LIMITED"), 4, "RATE_LIMITED", id="too fast"),
+        pytest.param(500, error("INTERNAL"), 1, "500", id="broken"),
+        pytest.param(503, error("UNAVAILABLE"), 3, "503: UNAVAILABLE", id="its store is away"),
+        pytest.param(502, "a page of a proxy", 3, "502", id="a proxy without a gateway"),
+        pytest.param(404, "a page of somebody else", 1, "not in the words", id="something else listens there"),
+        pytest.param(302, {}, 1, "302", id="a redirect is not followed"),
+        pytest.param(200, [], 1, "not answer like", id="another JSON"),
+        pytest.param(200, {"status": "ok"}, 1, "not answer like", id="another service"),
+    ],
+)
+def test_exit_codes(standin: Standin, status: int, body: Any, exit_code: int, words: str) -> None:
+    standin.says(status, body)
+    for arguments in (("revoke", "01K"), ("create", "--name", "x", "--scope", "send"), ("list",)):
+        result = keys(*arguments)
+        assert (result.exit_code, result.stdout) == (exit_code, ""), arguments
+        assert words in result.stderr
+        assert "key-of-the-data-directory" not in result.stderr
+
+
+def test_nobody_there_is_3(standin: Standin) -> None:
+    def away(_request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    standin.answer = away
+    result = keys("list")
+    # Asked once: a person at a terminal repeats it sooner than a program that waits.
+    assert (result.exit_code, len(standin.asked)) == (3, 1)
+    assert "no answer from http://127.0.0.1:4000" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("create", "--name", "x"), id="no scope"),
+        pytest.param(("create", "--scope", "send"), id="no name"),
+        pytest.param(("create", "--name", "x", "--scope", "root"), id="an unknown scope"),
+        pytest.param(("create", "--name", "x", "--scope", "send", "--expires-days", "0"), id="expired at once"),
+        pytest.param(("create", "--name", "x", "--scope", "send", "--rate", "-1"), id="a negative rate"),
+        pytest.param(("revoke",), id="no id"),
+        pytest.param(("list", "--url", "gateway:4000"), id="no scheme"),
+        pytest.param(("list", "--url", "http://"), id="no host"),
+        pytest.param(("list", "--key", "ключ"), id="no possible key"),
+        pytest.param(("forget",), id="an unknown command"),
+    ],
+)
+def test_wrong_usage_is_2_and_asks_nobody(standin: Standin, arguments: tuple[str, ...]) -> None:
+    assert (keys(*arguments).exit_code, standin.asked) == (2, [])
+
+
+def test_without_a_key_it_says_where_one_could_come_from(standin: Standin, tmp_path: Path) -> None:
+    (tmp_path / "api-key").unlink()
+    result = keys("list")
+    assert (result.exit_code, standin.asked) == (2, [])
+    assert "API_KEY" in result.stderr
+    assert str(tmp_path / "api-key") in result.stderr

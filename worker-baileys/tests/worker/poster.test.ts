@@ -1,0 +1,165 @@
+/** What waits to be told: on the disk until it is answered, in order, once, and no more of it than there is room for. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { SteadyClock, Wake } from "../../src/clock.js";
+import { EventFile } from "../../src/event-file.js";
+import { Journal } from "../../src/journal.js";
+import { writeLogTo } from "../../src/log.js";
+import { type EventStore, MAX_WAITING, Poster } from "../../src/poster.js";
+import { RequestRefused, Unavailable, type WorkerEvent, type WorkerProtocol } from "../../src/protocol.js";
+import { seededRng } from "../../src/rng.js";
+import { Shift } from "../../src/shift.js";
+
+const KEY = Buffer.alloc(32, 1);
+const TASK = "01JAR7Z3V5W8Q2M4N6P8R0T2V4:0";
+const WIRE = "3EB094773A396AE4D7AB31";
+const clock = new SteadyClock();
+writeLogTo(() => undefined);
+let folder: string;
+let journal: Journal;
+let store: EventFile;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "poster-"));
+  journal = Journal.open(folder, () => clock.nowMs());
+  journal.intend({ taskId: TASK, whatsappId: WIRE, to: "1", attempt: 1, at: 1 });
+  store = open();
+});
+afterEach(() => {
+  store.close();
+  rmSync(folder, { recursive: true });
+});
+
+function open(key = KEY): EventFile {
+  return EventFile.open(join(folder, "events.sqlite"), key, "s1", 7);
+}
+
+function event(name: string, id: string, text = ""): WorkerEvent {
+  const data = { whatsappId: id, text };
+  return { sessionId: "s1", event: name, data, timestamp: 1, eventId: `${name}:${id}` };
+}
+
+/** A poster whose orchestrator says this of each webhook; `told` resolves with the first so many names. */
+function posting(
+  answer: (event: WorkerEvent) => Promise<void>,
+  count: number,
+  kept: EventStore = store,
+): { poster: Poster; told: Promise<string[]> } {
+  const names: string[] = [];
+  let done: (names: string[]) => void;
+  const told = new Promise<string[]>((resolve) => (done = resolve));
+  const webhook = (posted: WorkerEvent): Promise<void> => {
+    names.push(posted.eventId);
+    if (names.length === count) done(names);
+    return answer(posted);
+  };
+  const poster = new Poster({
+    shift: new Shift("s1", "i1", journal),
+    protocol: { webhook } as unknown as WorkerProtocol,
+    store: kept,
+    clock,
+    rng: seededRng(1),
+    wake: new Wake(),
+    pingEveryMs: 0,
+    quietMs: () => null,
+  });
+  void poster.run();
+  return { poster, told };
+}
+
+const never = (): Promise<void> => new Promise(() => undefined);
+
+test("what was posted and not answered is there in the next life, in order", () => {
+  const { poster } = posting(never, 1);
+  poster.post(event("MESSAGE_RECEIVED", "A", "first"));
+  poster.post(event("MESSAGE_READ", WIRE));
+  poster.tell("CONNECTED", {});
+  // Not closed, as by a kill.
+  store = open();
+  assert.deepEqual(
+    store.all().map(({ eventId, data }) => [eventId, data["text"]]),
+    [
+      ["MESSAGE_RECEIVED:A", "first"],
+      [`MESSAGE_READ:${WIRE}`, ""],
+    ],
+  );
+});
+
+test("the next life posts it, forgets it when it is answered, and notes a receipt in the journal", async () => {
+  store.add(event("MESSAGE_RECEIVED", "A"));
+  store.add(event("MESSAGE_READ", WIRE));
+  // The third is posted only when the second is through.
+  const { poster, told } = posting(() => Promise.resolve(), 3);
+  poster.post(event("MESSAGE_RECEIVED", "B"));
+  assert.deepEqual(await told, ["MESSAGE_RECEIVED:A", `MESSAGE_READ:${WIRE}`, "MESSAGE_RECEIVED:B"]);
+  assert.deepEqual(store.all().map(({ eventId }) => eventId), ["MESSAGE_RECEIVED:B"]);
+  assert.ok(journal.find(WIRE)?.receipts.has("read"));
+});
+
+test("what waits already is not put in the line twice", async () => {
+  store.add(event("MESSAGE_RECEIVED", "A"));
+  const { poster, told } = posting(() => Promise.resolve(), 2);
+  poster.post(event("MESSAGE_RECEIVED", "A"));
+  poster.post(event("MESSAGE_RECEIVED", "B"));
+  assert.deepEqual(await told, ["MESSAGE_RECEIVED:A", "MESSAGE_RECEIVED:B"]);
+});
+
+test("no answer or a refusal of our secret repeats it, a refusal of the event does not", async () => {
+  const answers: Error[] = [
+    new Unavailable("away"),
+    new RequestRefused(401, "UNAUTHORIZED", ""),
+    new RequestRefused(400, "BAD", ""),
+  ];
+  const { poster, told } = posting(() => {
+    const error = answers.shift();
+    return error ? Promise.reject(error) : Promise.resolve();
+  }, 4);
+  poster.post(event("MESSAGE_RECEIVED", "A"));
+  poster.post(event("MESSAGE_RECEIVED", "B"));
+  assert.deepEqual(await told, [...Array<string>(3).fill("MESSAGE_RECEIVED:A"), "MESSAGE_RECEIVED:B"]);
+});
+
+test("when there is no more room, words on the session go first, then receipts, then the oldest", () => {
+  // Not on the disk, where five thousand of them take their time.
+  const kept = new Set<string>();
+  const { poster } = posting(never, 1, {
+    all: () => [],
+    add: ({ eventId }) => Boolean(kept.add(eventId)),
+    remove: ({ eventId }) => void kept.delete(eventId),
+  });
+  // The head is on its way, so it counts as well.
+  poster.post(event("MESSAGE_RECEIVED", "first"));
+  poster.post(event("MESSAGE_READ", WIRE));
+  poster.tell("CONNECTED", {});
+  for (let count = 3; count < MAX_WAITING; count += 1) poster.post(event("MESSAGE_RECEIVED", String(count)));
+  const waits = (name: string): boolean => kept.has(name);
+  poster.post(event("MESSAGE_RECEIVED", "instead of CONNECTED"));
+  assert.ok(waits("MESSAGE_RECEIVED:first") && waits(`MESSAGE_READ:${WIRE}`));
+  poster.post(event("MESSAGE_RECEIVED", "instead of the receipt"));
+  assert.ok(waits("MESSAGE_RECEIVED:first") && !waits(`MESSAGE_READ:${WIRE}`));
+  poster.post(event("MESSAGE_RECEIVED", "instead of the oldest"));
+  assert.ok(!waits("MESSAGE_RECEIVED:first"));
+  assert.equal(kept.size, MAX_WAITING);
+});
+
+test("what people wrote cannot be read in the file", () => {
+  store.add(event("MESSAGE_RECEIVED", "972541112233", "dear reader"));
+  // Closed, so that no lock is left among the files.
+  store.close();
+  const bytes = readdirSync(folder)
+    .filter((name) => name.startsWith("events"))
+    .map((name) => readFileSync(join(folder, name)).toString("latin1"))
+    .join();
+  for (const secret of ["dear reader", "972541112233", "MESSAGE_RECEIVED"]) assert.ok(!bytes.includes(secret), secret);
+});
+
+test("a file of another key is put aside, and a new one begun", () => {
+  store.add(event("MESSAGE_RECEIVED", "A"));
+  store.close();
+  store = open(Buffer.alloc(32, 2));
+  assert.deepEqual(store.all(), []);
+  assert.ok(readdirSync(folder).includes("events.sqlite.unreadable-7"));
+});
