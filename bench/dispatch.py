@@ -25,10 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fleet import POLICY, Fleet
-from meter import Meter, Server, durable_redis, percentile, table
+from meter import Meter, Server, connect, durable_redis, percentile, table
 
 from paceline.store import keys
-from paceline.testing.prove import connect
 
 HERE = Path(__file__).parent
 SECONDS, QUICK_SECONDS = 20, 8

@@ -26,9 +26,7 @@ from pathlib import Path
 from statistics import median
 
 from fleet import POLICY, Fleet
-from meter import Meter, Server, durable_redis, table
-
-from paceline.testing.prove import connect
+from meter import Meter, Server, connect, durable_redis, table
 
 HERE = Path(__file__).parent
 KEY = "a-key-for-the-benchmark-alone"

@@ -19,9 +19,7 @@ import time
 from dispatch import dispatcher
 from fleet import POLICY, Fleet
 from intake import KEY, PORT, serving
-from meter import Meter, durable_redis, percentile, table
-
-from paceline.testing.prove import connect
+from meter import Meter, connect, durable_redis, percentile, table
 
 CONTACTS, QUICK_CONTACTS = 100_000, 10_000
 PHONES = 100

@@ -11,7 +11,10 @@ from pathlib import Path
 import psutil
 
 from paceline.launcher.redis_server import find_binary
-from paceline.testing.prove import connect
+from paceline.store.blocking import BlockingRedis
+
+START_S = 30
+"""How long a Redis may take until it answers."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,16 @@ def durable_redis() -> Iterator[Server]:
         finally:
             process.terminate()
             process.wait()
+
+
+def connect(socket: str) -> BlockingRedis:
+    redis = BlockingRedis(socket)
+    deadline = time.monotonic() + START_S
+    while not redis.answers():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"Redis at {socket} does not answer")
+        time.sleep(0.02)
+    return redis
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from meter import connect
 from prometheus_client import generate_latest
 
 from paceline.kits.clock import SystemClock
@@ -39,7 +40,7 @@ from paceline.telemetry import catalogue
 from paceline.telemetry.fleet import FleetReadings
 from paceline.telemetry.link import TimedLink
 from paceline.telemetry.service import about_service, new_metrics
-from paceline.testing.prove import connect, redis_server
+from paceline.testing.servers import redis_server
 
 PHONES = (1, 1_000, 10_000)
 RUNS = 5

@@ -19,11 +19,10 @@ from pathlib import Path
 
 from dispatch import consumer, dispatcher
 from fleet import Fleet
-from meter import Meter, durable_redis, table
+from meter import Meter, connect, durable_redis, table
 
 from paceline.domain.states import Byte
 from paceline.store import keys
-from paceline.testing.prove import connect
 
 HERE = Path(__file__).parent
 TASKS, QUICK_TASKS = 20_000, 5_000

@@ -18,7 +18,7 @@ from paceline.settings import read_policy
 from paceline.store.client import RedisLink
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
-from paceline.testing.prove import redis_server
+from paceline.testing.servers import redis_server
 
 NOON = 1_773_136_800_000
 SESSIONS = (100, 1_000, 10_000)
