@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from paceline.cli import reference
 from paceline.domain import sessions, states
 from paceline.domain.codes import CODES
 from paceline.domain.events import EVENT_TYPES
@@ -135,6 +136,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "session-table": session_table,
     "session-status": session_status,
     "session-drawing": session_drawing,
+    "commands": reference.commands,
+    "exit-codes": lambda: _table(("code", "meaning"), reference.exit_codes()),
     "metrics": metrics,
     "alert-rules": alert_rules,
 }

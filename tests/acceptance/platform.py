@@ -129,6 +129,7 @@ class Platform:
             "ORCHESTRATOR_PORT": str(base + 1),
             "FAKE_WHATSAPP_PORT": str(base + 2),
             "DISPATCHER_PORT": str(base + 5),
+            "DASHBOARD_PORT": "0",
             **self.env,
         }
         self.simulate()

@@ -10,6 +10,7 @@ import pytest
 from contract.platform import FRIEND, Platform
 from contract.test_events import live
 from paceline.client import AsyncPaceline, BadAnswer, Event, Paceline, Retries, Unauthorized, Unreachable
+from paceline.client.calls import Service
 from paceline.client.streaming import LINE_LIMIT, Stream
 from paceline.client.talking import Talker
 
@@ -93,7 +94,7 @@ def body(number: int) -> bytes:
 
 
 def stream(**more: Any) -> Stream:
-    talker = Talker("http://gw", Retries(**more), outside())
+    talker = Talker({Service.GATEWAY: "http://gw"}, Retries(**more), outside())
     return Stream(talker, (), None)
 
 

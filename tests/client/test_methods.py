@@ -232,7 +232,7 @@ async def test_health(platform: Platform, c: Client) -> None:
 async def test_a_refusal_says_what_the_gateway_said(
     platform: Platform, c: Client, key: str, kind: type[Refused], code: str
 ) -> None:
-    http = c.api._http
+    (http,) = c.api._https.values()
     http.headers["X-API-KEY"] = key
     with pytest.raises(kind) as refused:
         await c(c.api.send, FRIEND, "hello", priority=9)

@@ -16,6 +16,7 @@ from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.loops import Engine
 from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.edge import Keys, Limits, digest
@@ -33,6 +34,7 @@ from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
+from paceline.orchestrator.runners.base import RunnerAway
 from paceline.orchestrator.settling import Settling
 from paceline.orchestrator.waiters import Waiters
 from paceline.policy.alerts import AlertRules
@@ -108,6 +110,7 @@ class Platform:
             Pacer(self.store, self.rules, new_rng(2), handoff_ttl_ms=60_000, measures=dispatching),
             Scheduler(self.store),
             SmartGuard(self.store, self.rules, enabled=True, tick_ms=10_000),
+            Roster(self.store, self.rules),
         )
         tell_engine(self.engine, self.metrics["dispatcher"])
         self.measures = OrchestratorMeasures(self.metrics["orchestrator"], self.store, log_messages=False)
@@ -116,6 +119,8 @@ class Platform:
         self.waiters = Waiters(self.store)
         self.audit_path = Path(self._folder.name) / "audit.sqlite"
         self.alerts = Alerts(self.store.alerts, channels, AlertRules(), holder="contract")
+        self.printed: list[str] | None = []
+        """What workers printed; None is an engine that does not answer."""
         self.desk = Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures)
         self.inbound = Inbound(self.store, self.settling)
         self.registry = Registry(self.store, new_rng(3))
@@ -127,6 +132,11 @@ class Platform:
         for name, service in self.services.items():
             watch_requests(service, self.metrics[name])
         self._clients = {name: client_of(name, service) for name, service in self.services.items()}
+
+    async def logs(self, session: str, lines: int) -> list[str]:
+        if self.printed is None:
+            raise RunnerAway("the engine is away")
+        return self.printed[-lines:]
 
     @property
     def gateway(self) -> httpx.AsyncClient:

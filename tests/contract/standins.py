@@ -69,7 +69,7 @@ def _dispatcher() -> Service:
 
 
 def _orchestrator() -> Service:
-    own = ("desk", "settling", "inbound", "registry", "waiters", "gate", "terms", "audit", "alerts")
+    own = ("desk", "settling", "inbound", "registry", "waiters", "gate", "terms", "audit", "alerts", "logs")
     return orchestrator_app(**_common("orchestrator"), media=_part("files"), **{name: _part(name) for name in own})
 
 

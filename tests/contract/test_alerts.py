@@ -27,7 +27,7 @@ from paceline.policy.alerts import AlertRules
 from paceline.settings import Settings
 
 from .bot_api import BotApi, bot_api
-from .platform import PHONE, SEND_KEY, Platform, refused
+from .platform import PHONE, READ_KEY, SEND_KEY, Platform, refused
 
 TOKEN = "123456789:CanaryTokenOfTheBotAAAAAAAAAAAAAAA"
 CHAT = "-100200300"
@@ -353,6 +353,11 @@ class TestRoute:
         }
         assert "This is a test." in api.texts[0]
         assert recorder.texts == api.texts
+
+    async def test_the_channels_are_named_to_whoever_may_read(self, wired: tuple[Platform, Recorder]) -> None:
+        platform, _ = wired
+        answer = await platform.orchestrator.get("/api/alerts", headers={"X-API-KEY": READ_KEY})
+        assert answer.json() == {"channels": ["telegram", "slack#1"]}
 
     async def test_what_fails_says_why_without_the_token(
         self, wired: tuple[Platform, Recorder], api: BotApi, log: io.StringIO

@@ -303,3 +303,21 @@ async def test_a_revoked_key_is_refused_at_once_also_while_the_keys_are_being_re
     assert await platform.keys.is_live(key_id) is False
     await before
     assert await platform.keys.is_live(key_id) is False
+
+
+@pytest.mark.parametrize(
+    ("key", "scopes"), [(SEND_KEY, ["send"]), (READ_KEY, ["read"]), (ADMIN_KEY, ["send", "read", "admin"])]
+)
+async def test_any_valid_key_is_told_what_it_is_good_for(platform: Platform, key: str, scopes: list[str]) -> None:
+    answer = await platform.gateway.get("/v1/keys/self", headers={"X-API-KEY": key})
+    assert answer.status_code == 200
+    assert answer.json()["scopes"] == scopes
+    assert answer.json()["state"] == "live"
+    assert "digest" not in answer.text
+
+
+async def test_a_key_that_is_no_longer_valid_is_told_so_when_it_asks_about_itself(platform: Platform) -> None:
+    created = await made(platform)
+    await platform.gateway.delete(f"/v1/keys/{created['keyId']}")
+    answer = await platform.gateway.get("/v1/keys/self", headers={"X-API-KEY": created["key"]})
+    assert refused(answer, 401, "UNAUTHORIZED")["message"] == "this key was revoked"

@@ -1,4 +1,4 @@
-"""GET /api/v1/queue/:sessionId and DELETE /api/v1/queue/:sessionId/:messageId."""
+"""GET and DELETE of a session's queue, and DELETE /v1/messages/:id for a message in any queue."""
 
 from typing import Any
 
@@ -222,3 +222,36 @@ class TestCancelingOne:
         async with platform.nothing_stored():
             answer = await platform.gateway.delete(f"{PATH}/{job['jobId']}:0", headers={"X-API-KEY": key})
         refused(answer, status, code)
+
+
+class TestCancelingAnywhere:
+    async def test_one_that_waits_for_its_number(self, platform: Platform) -> None:
+        await away(platform)
+        task = f"{(await waiting_job(platform))['jobId']}:1"
+        answer = await platform.gateway.delete(f"/v1/messages/{task}")
+        assert (answer.status_code, answer.json()) == (200, {"messageId": task, "state": "canceled"})
+        assert (await queue(platform))["total"] == 2
+
+    async def test_one_that_has_no_number_yet(self, platform: Platform) -> None:
+        """It never gets one: the others are routed around it."""
+        job = await platform.post_job(contacts=PEOPLE)
+        answer = await platform.gateway.delete(f"/v1/messages/{job['jobId']}%3A1")
+        assert answer.json()["state"] == "canceled"
+        await platform.connect()
+        await platform.dispatch()
+        states = [(await platform.message(f"{job['jobId']}:{index}"))["state"] for index in range(3)]
+        assert states == ["handed_off", "canceled", "queued"]
+
+    async def test_one_that_a_worker_holds(self, platform: Platform) -> None:
+        claim = await platform.claimed()
+        async with platform.nothing_stored():
+            answer = await platform.gateway.delete(f"/v1/messages/{claim['task']['taskId']}")
+        refused(answer, 409, "MESSAGE_CLAIMED")
+
+    @pytest.mark.parametrize("message_id", ["01KKBK4FE0S7MP2BKPJTKCXK0V:0", "no"])
+    async def test_one_that_is_not_there(self, platform: Platform, message_id: str) -> None:
+        refused(await platform.gateway.delete(f"/v1/messages/{message_id}"), 404, "UNKNOWN_MESSAGE", "messageId")
+
+    async def test_it_needs_a_key_that_may_send(self, platform: Platform) -> None:
+        answer = await platform.gateway.delete("/v1/messages/x", headers={"X-API-KEY": READ_KEY})
+        refused(answer, 403, "FORBIDDEN")

@@ -49,11 +49,12 @@ def data(tmp_path: Path) -> Path:
 def environment(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("API_KEY", "WEBHOOK_SECRET", "REDIS_URL", "HOST", "PORT", "PACELINE_POLICY"):
         monkeypatch.delenv(name, raising=False)
-    gateway, orchestrator, dispatcher = free_ports(3)
+    gateway, orchestrator, dispatcher, dashboard = free_ports(4)
     monkeypatch.setenv("PACELINE_DATA", str(data))
     monkeypatch.setenv("GATEWAY_PORT", str(gateway))
     monkeypatch.setenv("ORCHESTRATOR_PORT", str(orchestrator))
     monkeypatch.setenv("DISPATCHER_PORT", str(dispatcher))
+    monkeypatch.setenv("DASHBOARD_PORT", str(dashboard))
 
 
 @contextlib.contextmanager
@@ -99,7 +100,9 @@ def test_one_ready_line_all_pid_files_and_a_clean_stop(data: Path) -> None:
         assert facts["dispatcher-2"] == f"http://127.0.0.1:{int(os.environ['DISPATCHER_PORT']) + 1}"
         assert (facts["sessions"], facts["data"]) == ("2", str(data))
         started = pids(data)
-        services = {"redis", "gateway", "dispatcher", "dispatcher-2", "orchestrator", "worker-sim-1", "worker-sim-2"}
+        assert facts["dashboard"] == f"http://127.0.0.1:{os.environ['DASHBOARD_PORT']}"
+        numbers = {"worker-sim-1", "worker-sim-2"}
+        services = {"redis", "gateway", "dispatcher", "dispatcher-2", "orchestrator", "dashboard", *numbers}
         assert started.keys() == services
         up.send_signal(signal.SIGTERM)
         rest, _ = up.communicate(timeout=30)
@@ -221,7 +224,25 @@ def test_the_demo_without_a_terminal_prints_lines_and_ends_with_the_job(
     assert "sent 200/200, delivered 7, read 3, failed 0" in output
     assert "sim-3.jsonl" in output
     assert "curl -X POST" in output
+    assert f"Look at it: http://127.0.0.1:{os.environ['DASHBOARD_PORT']}" in output
     assert "\x1b" not in output
+
+
+async def test_the_dashboard_is_given_no_secret_and_no_redis(platform: Platform) -> None:
+    given = platform.services["dashboard"].spec.env
+    secrets = {"API_KEY", "WEBHOOK_SECRET", "AUTH_SECRET", "ORCHESTRATOR_API_KEY", "REDIS_URL"}
+    assert not secrets & given.keys()
+    assert given["GATEWAY_URL"] == platform.services["gateway"].url
+    assert given["ORCHESTRATOR_URL"] == platform.services["orchestrator"].url
+
+
+async def test_without_a_port_there_is_no_dashboard(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASHBOARD_PORT", "0")
+    monkeypatch.setattr("paceline.launcher.services._python", lambda *a: [sys.executable, str(STANDIN), *a])
+    async with Platform(UpOptions(), say=lambda message: None) as platform:
+        await platform.start()
+        assert "dashboard" not in platform.services
+        assert "dashboard" not in platform.ready_line()
 
 
 async def test_the_logs_and_the_ready_line_hold_no_key(platform: Platform, data: Path) -> None:

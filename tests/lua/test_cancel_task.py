@@ -13,7 +13,7 @@ from .stage import DAY, GAP, HOUR, PHONE, T0, Stage, recipient
 OTHER = "972500000002"
 
 
-def cancel(stage: Stage, task: str, phone: str = PHONE) -> dict[str, Any]:
+def cancel(stage: Stage, task: str, phone: str | None = PHONE) -> dict[str, Any]:
     return stage.call("cancel_task", task=task, phone=phone, now=stage.now)  # type: ignore[no-any-return]
 
 
@@ -50,6 +50,32 @@ class TestWhereItWaits:
         stage.adds_up(job)
         repeated(stage, task)
         assert stage.hand_off() == job.task_id(0)
+
+    def test_before_it_has_a_phone(self, stage: Stage) -> None:
+        """The router finds it ended, and goes on with the others."""
+        stage.connect()
+        job = stage.accept(3)
+        task = job.task_id(1)
+        assert cancel(stage, task, None) == {"code": "OK", "state": "X"}
+        stage.adds_up(job)
+        stage.turn()
+        assert stage.route(job).code == "OK"
+        assert stage.states(job) == "rXr"
+        nowhere(stage, task)
+        assert "phone" not in stage.message(task)
+
+    def test_the_last_one_without_a_phone_closes_its_job(self, stage: Stage) -> None:
+        job = stage.accept(1)
+        assert cancel(stage, job.task_id(0), None)["code"] == "OK"
+        assert stage.redis.hget(keys.job_run(job.job_id), "state") == "DONE"
+        assert cancel(stage, job.task_id(0), None) == {"code": "ENDED", "state": "X"}
+
+    def test_without_a_phone_means_one_that_has_none(self, stage: Stage) -> None:
+        """It got its phone since the caller looked: nothing is done, and the caller looks again."""
+        job = stage.routed(1)
+        before = stage.dump()
+        assert cancel(stage, job.task_id(0), None)["code"] == "UNKNOWN"
+        assert stage.dump() == before
 
     def test_its_neighbour_in_name_stays(self, stage: Stage) -> None:
         """1 is the beginning of 10."""

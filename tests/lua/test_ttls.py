@@ -10,7 +10,7 @@ from .stage import GAP, HOUR, T0, Stage, recipient, value_of
 
 MAY_END = (
     keys.sticky, keys.incidents, keys.idempotency, keys.task_status, keys.session_stats, keys.metric,
-    keys.recipient_sends, keys.person,
+    keys.recipient_sends, keys.person, keys.fleet_hour,
 )  # fmt: skip
 ENDED_JOB = (
     keys.job, keys.job_run, keys.job_states, keys.job_contacts, keys.job_routes, keys.job_total, keys.job_sent,

@@ -1,19 +1,22 @@
-"""A typed client of the public gateway, for Python: `Paceline`, and `AsyncPaceline` with the same methods to await.
+"""A typed client for Python: `Paceline` asks the public gateway, `Operator` the dispatcher and the orchestrator too;
+`AsyncPaceline` and `AsyncOperator` have the same methods to await.
 
     with Paceline("http://localhost:4000", key) as p:
         job = p.jobs.create(contacts=["+44 7700 900301"], text="Hello")
         print(p.jobs.wait(job.job_id).state)
 
-It stands alone: it imports nothing else of Paceline's, and knows the gateway only by what docs/api.md promises. Here
+It stands alone: it imports nothing else of Paceline's, and knows the services only by what docs/api.md promises. Here
 belongs what every caller needs (typed answers, one tree of errors, repeating safely); what only the CLI or a test
 needs does not.
 
 It does no I/O until the last step. `requests_*` turn arguments into a `Call`, a value; `talking` holds the
-conversation around it (repeats, pages, waiting) as generators that ask for one step at a time; `sync` and `aio`
-take these steps with httpx, and are no more than that. What comes back is in `answers_*`, what goes wrong in `errors`.
+conversation around it (repeats, pages, waiting) as generators that ask for one step at a time; `blocking` and
+`awaiting` take these steps with httpx; `sync*` and `aio*` only name the methods. What comes back is
+in `answers_*`, what goes wrong in `errors`.
 """
 
 from paceline.client.aio import AsyncPaceline
+from paceline.client.aio_fleet import AsyncOperator
 from paceline.client.answers_events import Event
 from paceline.client.answers_jobs import (
     ENDED_JOBS,
@@ -28,6 +31,7 @@ from paceline.client.answers_jobs import (
     SendAccepted,
 )
 from paceline.client.answers_plan import JobPlan
+from paceline.client.calls import Urls
 from paceline.client.errors import (
     BadAnswer,
     BadSignature,
@@ -44,12 +48,14 @@ from paceline.client.errors import (
     Unreachable,
 )
 from paceline.client.sync import Paceline
+from paceline.client.sync_fleet import Operator
 from paceline.client.talking import Retries
 from paceline.client.verifying import verify_webhook
 
 __all__ = [
     "ENDED_JOBS",
     "ENDED_MESSAGES",
+    "AsyncOperator",
     "AsyncPaceline",
     "BadAnswer",
     "BadSignature",
@@ -64,6 +70,7 @@ __all__ = [
     "MessageStatus",
     "Misused",
     "NotFound",
+    "Operator",
     "OwnText",
     "Paceline",
     "PacelineError",
@@ -76,5 +83,6 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "Unreachable",
+    "Urls",
     "verify_webhook",
 ]

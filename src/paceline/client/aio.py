@@ -1,87 +1,35 @@
-"""The client for asyncio. What it can do is named here; how a call is made is in `requests_*`, when it is repeated in
-`talking`. `sync` is the same for code that blocks; a test holds the two against each other."""
+"""The client of the gateway for asyncio. What it can do is named here; how a call is made is in `requests_*`, when it
+is repeated in `talking`. `sync` is the same for code that blocks; a test holds the two against each other."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from functools import wraps
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Unpack
 
 import httpx
 
 from paceline.client import requests_lists as lists
 from paceline.client import requests_sending as sending
 from paceline.client.answers_events import Event
-from paceline.client.answers_jobs import JobStatus, MessageStatus, Page
-from paceline.client.calls import Call
-from paceline.client.reading import Ask, Lost, Pause, Reply
+from paceline.client.answers_jobs import JobStatus, MessageStatus
+from paceline.client.awaiting import Client, Does, Each, Group, Options
+from paceline.client.calls import Service
+from paceline.client.reading import Lost, Reply
 from paceline.client.streaming import Stream
-from paceline.client.talking import E, Outside, Pages, Retries, Talk, Talker, Watch
-from paceline.client.wire import Body, Wire, lost
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from paceline.client.wire import lost
 
 
-class _Group:
-    def __init__(self, client: "AsyncPaceline") -> None:
-        self._client = client
-
-
-class _Does(Generic[P, T]):
-    """A method that makes a call of its arguments and returns the answer."""
-
-    def __init__(self, make: Callable[P, Call[T]]) -> None:
-        self.make = make
-
-    @overload
-    def __get__(self, group: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, group: _Group, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, group: _Group | None, owner: type) -> Self | Callable[P, Coroutine[Any, Any, T]]:
-        if group is None:
-            return self
-        client = group._client
-
-        @wraps(self.make)
-        async def method(*args: P.args, **kwargs: P.kwargs) -> T:
-            return await client.ask(self.make(*args, **kwargs))
-
-        return method
-
-
-class _Each(Generic[P, T]):
-    """A method that walks over all pages of a list."""
-
-    def __init__(self, make: Callable[P, Call[Page[T]]]) -> None:
-        self.make = make
-
-    @overload
-    def __get__(self, group: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, group: _Group, owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    def __get__(self, group: _Group | None, owner: type) -> Self | Callable[P, AsyncIterator[T]]:
-        if group is None:
-            return self
-        client = group._client
-
-        @wraps(self.make)
-        def method(*args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
-            return client._each(self.make(*args, **kwargs))
-
-        return method
-
-
-class Jobs(_Group):
-    create = _Does(sending.create_job)
-    plan = _Does(sending.plan_job)
-    get = _Does(sending.get_job)
-    list = _Does(sending.list_jobs)
-    each = _Each(sending.list_jobs)
-    messages = _Does(sending.job_messages)
-    each_message = _Each(sending.job_messages)
-    cancel = _Does(sending.cancel_job)
-    pause = _Does(sending.pause_job)
-    resume = _Does(sending.resume_job)
+class Jobs(Group):
+    create = Does(sending.create_job)
+    plan = Does(sending.plan_job)
+    get = Does(sending.get_job)
+    timeline = Does(sending.job_timeline)
+    backlog = Does(sending.backlog)
+    list = Does(sending.list_jobs)
+    each = Each(sending.list_jobs)
+    messages = Does(sending.job_messages)
+    each_message = Each(sending.job_messages)
+    cancel = Does(sending.cancel_job)
+    pause = Does(sending.pause_job)
+    resume = Does(sending.resume_job)
 
     def watch(self, job_id: str, *, timeout_seconds: float = 600, every_seconds: float = 1) -> AsyncIterator[JobStatus]:
         """How it is doing, at every change, until it has ended; `TimedOut` if it has not by then."""
@@ -92,88 +40,75 @@ class Jobs(_Group):
         return await self._client._wait(sending.get_job(job_id), timeout_seconds, every_seconds)
 
 
-class Messages(_Group):
-    get = _Does(sending.get_message)
-    find = _Does(sending.find_messages)
-    each = _Each(sending.find_messages)
+class Messages(Group):
+    get = Does(sending.get_message)
+    cancel = Does(sending.cancel_message)
+    find = Does(sending.find_messages)
+    each = Each(sending.find_messages)
 
     async def wait(self, message_id: str, *, timeout_seconds: float = 600, every_seconds: float = 1) -> MessageStatus:
         """How it ended: sent or beyond, failed, expired, canceled, suppressed."""
         return await self._client._wait(sending.get_message(message_id), timeout_seconds, every_seconds)
 
 
-class Queues(_Group):
-    get = _Does(lists.queue)
-    each = _Each(lists.queue)
-    cancel = _Does(lists.cancel_message)
-    stats = _Does(lists.stats)
+class Queues(Group):
+    get = Does(lists.queue)
+    each = Each(lists.queue)
+    cancel = Does(lists.cancel_message)
+    stats = Does(lists.stats)
 
 
-class Media(_Group):
-    upload = _Does(sending.upload)
+class Media(Group):
+    upload = Does(sending.upload)
 
 
-class Suppressions(_Group):
-    add = _Does(lists.suppress)
-    import_csv = _Does(lists.import_suppressions)
-    list = _Does(lists.list_suppressions)
-    each = _Each(lists.list_suppressions)
-    export_csv = _Does(lists.export_suppressions)
-    remove = _Does(lists.lift_suppression)
+class Suppressions(Group):
+    add = Does(lists.suppress)
+    import_csv = Does(lists.import_suppressions)
+    list = Does(lists.list_suppressions)
+    each = Each(lists.list_suppressions)
+    export_csv = Does(lists.export_suppressions)
+    remove = Does(lists.lift_suppression)
 
 
-class Recipients(_Group):
-    erase = _Does(lists.erase)
+class Recipients(Group):
+    erase = Does(lists.erase)
 
 
-class DeadLetters(_Group):
-    list = _Does(lists.list_letters)
-    each = _Each(lists.list_letters)
-    replay = _Does(lists.replay)
-    replay_all = _Does(lists.replay_all)
+class DeadLetters(Group):
+    list = Does(lists.list_letters)
+    each = Each(lists.list_letters)
+    replay = Does(lists.replay)
+    replay_all = Does(lists.replay_all)
 
 
-class Keys(_Group):
-    create = _Does(lists.create_key)
-    list = _Does(lists.list_keys)
-    each = _Each(lists.list_keys)
-    revoke = _Does(lists.revoke_key)
+class Keys(Group):
+    create = Does(lists.create_key)
+    list = Does(lists.list_keys)
+    each = Each(lists.list_keys)
+    own = Does(lists.own_key)
+    revoke = Does(lists.revoke_key)
 
 
-class Webhooks(_Group):
-    create = _Does(lists.create_webhook)
-    list = _Does(lists.list_webhooks)
-    each = _Each(lists.list_webhooks)
-    remove = _Does(lists.remove_webhook)
-    deliveries = _Does(lists.deliveries)
-    each_delivery = _Each(lists.deliveries)
-    redrive = _Does(lists.redrive)
+class Webhooks(Group):
+    create = Does(lists.create_webhook)
+    list = Does(lists.list_webhooks)
+    each = Each(lists.list_webhooks)
+    remove = Does(lists.remove_webhook)
+    deliveries = Does(lists.deliveries)
+    each_delivery = Each(lists.deliveries)
+    redrive = Does(lists.redrive)
 
 
-class AsyncPaceline(_Group):
-    """The public gateway at `url`, asked with `key`. Safe to share between tasks; close it, or use `async with`."""
+class AsksGateway(Client):
+    """All that a gateway can be asked."""
 
-    health = _Does(lists.health)
-    send = _Does(sending.send)
-    send_batch = _Does(sending.send_batch)
+    health = Does(lists.health)
+    send = Does(sending.send)
+    send_batch = Does(sending.send_batch)
 
-    def __init__(
-        self,
-        url: str,
-        key: str,
-        *,
-        timeout_seconds: float = 30,
-        retries: Retries | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
-        outside: Outside | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """`timeout_seconds` is for each try. `transport`, `outside` and `sleep` are for tests."""
-        super().__init__(self)
-        self._wire = Wire(url, key, timeout_seconds)
-        self._talker = Talker(self._wire.where, retries or Retries(), outside or Outside())
-        self._http = httpx.AsyncClient(transport=transport, **self._wire.options())
-        self._sleep = sleep
+    def __init__(self, urls: Mapping[Service, str], key: str, **options: Unpack[Options]) -> None:
+        super().__init__(urls, key, **options)
         self.jobs = Jobs(self)
         self.messages = Messages(self)
         self.queues = Queues(self)
@@ -184,19 +119,6 @@ class AsyncPaceline(_Group):
         self.keys = Keys(self)
         self.webhooks = Webhooks(self)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        await self._http.aclose()
-
-    async def ask(self, call: Call[T]) -> T:
-        """Any call; the methods are made of this."""
-        return await self._run(self._talker.ask(call))
-
     async def events(self, types: str | Sequence[str] = (), *, after: str | None = None) -> AsyncIterator[Event]:
         """What happens from now on, or after the event with that id; without end. A connection that ends is opened
         again where it stopped. An event of type `gap` says that some are no longer kept."""
@@ -204,53 +126,20 @@ class AsyncPaceline(_Group):
         while True:
             heard: Reply | Lost | None = None
             try:
-                async with self._http.stream(**self._wire.request(stream.ask(), is_stream=True)) as response:
+                async with self._open(asked := stream.ask(), is_stream=True) as response:
                     if response.status_code == httpx.codes.OK:
                         async for chunk in response.aiter_bytes():
                             for event in stream.feed(chunk):
                                 yield event
                     else:
-                        heard = await self._reply(response)
+                        heard = await self._reply(response, asked)
             except httpx.HTTPError as error:
                 heard = lost(error)
             await self._sleep(stream.ended(heard))
 
-    async def _each(self, call: Call[Page[T]]) -> AsyncIterator[T]:
-        pages = Pages(self._talker, call)
-        while not pages.done:
-            for item in await self._run(pages.next()):
-                yield item
 
-    async def _watch(self, call: Call[E], timeout_seconds: float, every_seconds: float) -> AsyncIterator[E]:
-        watch = Watch(self._talker, call, timeout_seconds, every_seconds)
-        while not watch.done:
-            yield await self._run(watch.next())
+class AsyncPaceline(AsksGateway):
+    """The public gateway at `url`, asked with `key`. Safe to share between tasks; close it, or use `async with`."""
 
-    async def _wait(self, call: Call[E], timeout_seconds: float, every_seconds: float) -> E:
-        return await self._run(Watch(self._talker, call, timeout_seconds, every_seconds).end())
-
-    async def _run(self, talk: Talk[T]) -> T:
-        heard: Reply | Lost | None = None
-        while True:
-            try:
-                step = talk.send(heard)
-            except StopIteration as end:
-                answer: T = end.value
-                return answer
-            heard = await self._step(step)
-
-    async def _step(self, step: Ask | Pause) -> Reply | Lost | None:
-        if isinstance(step, Pause):
-            await self._sleep(step.seconds)
-            return None
-        try:
-            async with self._http.stream(**self._wire.request(step)) as response:
-                return await self._reply(response)
-        except httpx.HTTPError as error:
-            return lost(error)
-
-    async def _reply(self, response: httpx.Response) -> Reply:
-        body = Body(response, self._wire.where)
-        async for chunk in response.aiter_bytes():
-            body.add(chunk)
-        return body.reply()
+    def __init__(self, url: str, key: str, **options: Unpack[Options]) -> None:
+        super().__init__({Service.GATEWAY: url}, key, **options)

@@ -148,6 +148,25 @@ class JobItem(Answer, frozen=True, kw_only=True):
     metadata: dict[str, Any]
 
 
+class TimelinePoint(Answer, frozen=True, kw_only=True):
+    at: int
+    sent: int
+
+
+class Backlog(Answer, frozen=True, kw_only=True):
+    waiting: int
+    sending: int
+    scheduled_until: int | None
+    estimated_completion: int | None
+
+
+class JobTimeline(Answer, frozen=True, kw_only=True):
+    job_id: str
+    planned: list[TimelinePoint]
+    """As forecast when it was accepted; empty if no end was in sight."""
+    actual: list[TimelinePoint]
+
+
 class JobCanceled(Answer, frozen=True, kw_only=True):
     job_id: str
     state: str

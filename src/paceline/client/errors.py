@@ -10,7 +10,7 @@ PacelineError
 │   └── TooMany         429: slow down; retry_after_seconds
 ├── Unreachable         no answer. `maybe_done` says whether the request may have been carried out all the same
 │   └── Unavailable     502, 503, 504: the gateway, or its store, is away for the moment
-├── BadAnswer           answered, but not like a Paceline gateway
+├── BadAnswer           answered, but not like a service of Paceline
 ├── TimedOut            what was waited for has not happened yet; `last` is how it stands
 └── BadSignature        a webhook that nobody who knows the secret has signed, or an old one
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, TypeVar
 
 import msgspec
 
+from paceline.client.calls import Service
 from paceline.client.errors import REFUSALS, BadAnswer, PacelineError, Refused, Unavailable, Unreachable
 
 AWAY = (502, 503, 504)
@@ -19,6 +21,7 @@ T = TypeVar("T")
 class Ask:
     """A step: send this."""
 
+    service: Service
     method: str
     path: str
     query: Mapping[str, str]
@@ -66,12 +69,14 @@ class _ErrorBody(msgspec.Struct, frozen=True):
 
 def read(reply: Reply, kind: type[T], where: str) -> T:
     try:
+        if kind is NoneType:
+            return None  # type: ignore[return-value]  # as below
         if kind is str:
             return reply.body.decode()  # type: ignore[return-value]  # T is str then, which mypy cannot follow
         return msgspec.json.decode(reply.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         # Both name a field or a place, never a value.
-        words = f"{where} does not answer like a Paceline gateway: {error}"
+        words = f"{where} does not answer like a service of Paceline: {error}"
         raise BadAnswer(words, status=reply.status) from error
 
 
@@ -80,14 +85,12 @@ def error_of(heard: Reply | Lost, where: str, tries: int) -> PacelineError:
         return Unreachable(f"no answer from {where}: {heard.why}", maybe_done=heard.maybe_done, tries=tries)
     said = _said(heard)
     if heard.status in AWAY:
-        reason = f"{said.code}: {said.message}" if said else "not in the words of a Paceline gateway"
+        reason = f"{said.code}: {said.message}" if said else "not in the words of Paceline"
         words = f"{where} answered {heard.status}: {reason}"
         return Unavailable(words, status=heard.status, retry_after_seconds=retry_after(heard), tries=tries)
     if said is None:
         # It may be a whole page of somebody else's, so nothing of it is repeated.
-        return BadAnswer(
-            f"{where} answered {heard.status}: not in the words of a Paceline gateway", status=heard.status
-        )
+        return BadAnswer(f"{where} answered {heard.status}: not in the words of Paceline", status=heard.status)
     return REFUSALS.get(heard.status, Refused)(
         where,
         heard.status,

@@ -168,6 +168,11 @@ def list_keys(*, cursor: str = "", limit: int = 100) -> Call[Page[ApiKey]]:
     return Call("GET", "/v1/keys", Page[ApiKey], query=query(cursor=cursor, limit=limit))
 
 
+def own_key() -> Call[ApiKey]:
+    """What the key that asks may do, and until when."""
+    return Call("GET", "/v1/keys/self", ApiKey)
+
+
 def revoke_key(key_id: str) -> Call[ApiKey]:
     """Refused from now on, everywhere within a second."""
     return Call("DELETE", path("/v1/keys/{}", key_id), ApiKey)

@@ -1,6 +1,5 @@
 """Calls that send, and calls about what was sent: jobs, single messages, batches, files."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
@@ -8,6 +7,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 import msgspec
 
 from paceline.client.answers_jobs import (
+    Backlog,
     BatchAccepted,
     Contact,
     JobAccepted,
@@ -16,15 +16,16 @@ from paceline.client.answers_jobs import (
     JobPaused,
     JobResumed,
     JobStatus,
+    JobTimeline,
     MessageItem,
     MessageStatus,
     OwnText,
     Page,
     SendAccepted,
 )
-from paceline.client.answers_lists import MediaStored
+from paceline.client.answers_lists import MediaStored, MessageCanceled
 from paceline.client.answers_plan import JobPlan
-from paceline.client.calls import CSV, Call, Csv, Moment, Repeat, body, encoded_csv, moment, path, query
+from paceline.client.calls import CSV, Call, Csv, Moment, Repeat, body, encoded_csv, form, moment, path, query
 from paceline.client.errors import Misused
 
 T = TypeVar("T")
@@ -104,6 +105,16 @@ def _in_query(fields: dict[str, Any]) -> dict[str, str]:
 def get_job(job_id: str) -> Call[JobStatus]:
     """State, progress, forecast, and why it waits."""
     return Call("GET", path("/v1/jobs/{}", job_id), JobStatus)
+
+
+def backlog() -> Call[Backlog]:
+    """All that waits, of every job, and when it should have gone out."""
+    return Call("GET", "/v1/backlog", Backlog)
+
+
+def job_timeline(job_id: str) -> Call[JobTimeline]:
+    """How many should have gone out by when, and how many had."""
+    return Call("GET", path("/v1/jobs/{}/timeline", job_id), JobTimeline)
 
 
 def list_jobs(
@@ -205,6 +216,11 @@ def get_message(message_id: str) -> Call[MessageStatus]:
     return Call("GET", path("/api/v1/messages/{}/status", message_id), MessageStatus)
 
 
+def cancel_message(message_id: str) -> Call[MessageCanceled]:
+    """One that no worker has claimed, wherever it waits."""
+    return Call("DELETE", path("/v1/messages/{}", message_id), MessageCanceled)
+
+
 def find_messages(to: str, *, cursor: str = "", limit: int = 100) -> Call[Page[MessageItem]]:
     """A page of a person's messages, newest first; at most 200 on one."""
     return Call("GET", "/v1/messages", Page[MessageItem], query=query(to=to, cursor=cursor, limit=limit))
@@ -217,20 +233,7 @@ def upload(file: bytes, *, name: str | None = None, type: str | None = None) -> 
         raise Misused("give the bytes of the file: Path(…).read_bytes()")
     if name is None:
         return Call("POST", "/v1/media", MediaStored, content=file, content_type=type or "application/octet-stream")
-    # From the bytes themselves, which therefore cannot hold it.
-    boundary = f"paceline-{hashlib.sha256(file).hexdigest()[:40]}"
-    head = (
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{_quoted(name)}"\r\n'
-        f"Content-Type: {type or 'application/octet-stream'}\r\n\r\n"
-    )
-    content = head.encode() + file + f"\r\n--{boundary}--\r\n".encode()
-    form = f"multipart/form-data; boundary={boundary}"
-    return Call("POST", "/v1/media", MediaStored, content=content, content_type=form)
-
-
-def _quoted(name: str) -> str:
-    """As browsers write a file's name into a form."""
-    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    return Call("POST", "/v1/media", MediaStored, **form(file, name=name, type=type))
 
 
 def _joined(state: str | Sequence[str]) -> str:

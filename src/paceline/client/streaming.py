@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from paceline.client.answers_events import GAP, Event, Told
-from paceline.client.calls import Repeat, query
+from paceline.client.calls import Repeat, Service, query
 from paceline.client.errors import BadAnswer
 from paceline.client.reading import Ask, Lost, Reply, error_of, retry_after
 from paceline.client.talking import Talker, may_repeat
@@ -23,6 +23,7 @@ SILENCE_SECONDS = 45.0
 class Stream:
     def __init__(self, talker: Talker, types: str | Sequence[str], after: str | None) -> None:
         self._talker = talker
+        self._where = talker.where[Service.GATEWAY]
         self._types = types if isinstance(types, str) else ",".join(types)
         self.last_id = after
         self._retry_seconds = 2.0
@@ -40,14 +41,14 @@ class Stream:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if self.last_id:
             headers["Last-Event-ID"] = self.last_id
-        return Ask("GET", "/v1/events", query(types=self._types), headers)
+        return Ask(Service.GATEWAY, "GET", "/v1/events", query(types=self._types), headers)
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """The events that are complete with this. Lines are split at newlines only: a text may hold what Unicode calls
         the end of a line."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > LINE_LIMIT:
-            raise BadAnswer(f"{self._talker.where} does not answer like a Paceline gateway: a line without end")
+            raise BadAnswer(f"{self._where} does not answer like a service of Paceline: a line without end")
         for line in lines:
             found = self._line(line.removesuffix(b"\r"))
             if found is not None:
@@ -84,7 +85,7 @@ class Stream:
         try:
             told = msgspec.json.decode(data, type=Told)
         except msgspec.DecodeError as error:
-            raise BadAnswer(f"{self._talker.where} sends no events of ours: {error}") from error
+            raise BadAnswer(f"{self._where} sends no events of ours: {error}") from error
         return Event(id=id_ or "", type=told.type, timestamp=told.timestamp, data=told.data)
 
     def ended(self, heard: Reply | Lost | None) -> float:
@@ -103,6 +104,6 @@ class Stream:
         if may_repeat(Repeat.HARMLESS, heard):
             pause = retries.pause(self._failures, retry_after(heard), rng)
         if pause is None:
-            error = error_of(heard, self._talker.where, self._failures)
+            error = error_of(heard, self._where, self._failures)
             raise error
         return pause

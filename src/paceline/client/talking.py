@@ -8,12 +8,12 @@ that does not end.
 import random
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from paceline.client.answers_jobs import Page
-from paceline.client.calls import CSV, JSON, Call, Repeat
+from paceline.client.calls import CSV, JSON, Call, Repeat, Service
 from paceline.client.errors import BadAnswer, Misused, TimedOut
 from paceline.client.reading import AWAY, Ask, Lost, Pause, Reply, error_of, in_flight, read, retry_after
 
@@ -78,9 +78,9 @@ class Outside:
 
 
 class Talker:
-    """One gateway's conversations. `where` names it in errors."""
+    """The conversations of one client. `where` has the addresses it may ask, as errors name them."""
 
-    def __init__(self, where: str, retries: Retries, outside: Outside) -> None:
+    def __init__(self, where: Mapping[Service, str], retries: Retries, outside: Outside) -> None:
         self.where = where
         self.retries = retries
         self.outside = outside
@@ -93,8 +93,8 @@ class Talker:
             heard = yield asked
             assert heard is not None
             if isinstance(heard, Reply) and heard.is_good:
-                return read(heard, call.answer, self.where)
-            error = error_of(heard, self.where, tries)
+                return read(heard, call.answer, self.where[call.service])
+            error = error_of(heard, self.where[call.service], tries)
             pause = None
             if may_repeat(call.repeat, heard):
                 pause = self.retries.pause(tries, retry_after(heard), self.outside.rng)
@@ -103,6 +103,8 @@ class Talker:
             yield Pause(pause)
 
     def _asked(self, call: Call[T]) -> Ask:
+        if call.service not in self.where:
+            raise Misused(f"this client knows no {call.service}: an Operator does")
         headers = {"Accept": CSV if call.answer is str else JSON}
         if call.content is not None:
             headers["Content-Type"] = call.content_type
@@ -110,7 +112,7 @@ class Talker:
             headers["Idempotency-Key"] = key = call.idempotency_key or self.outside.new_key()
             if not (key.isascii() and key.isprintable() and " " not in key and len(key) <= 255):
                 raise Misused("an Idempotency-Key has 1 to 255 printable characters without spaces")
-        return Ask(call.method, call.path, call.query, headers, call.content)
+        return Ask(call.service, call.method, call.path, call.query, headers, call.content)
 
 
 class Pages(Generic[T]):
@@ -124,7 +126,9 @@ class Pages(Generic[T]):
 
     def next(self) -> Talk[list[T]]:
         if self._count >= MAX_PAGES:
-            raise BadAnswer(f"{self._talker.where}{self._call.path} has more than {MAX_PAGES} pages")
+            raise BadAnswer(
+                f"{self._talker.where[self._call.service]}{self._call.path} has more than {MAX_PAGES} pages"
+            )
         self._count += 1
         page = yield from self._talker.ask(self._call)
         self.done = not page.next_cursor

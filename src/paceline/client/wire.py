@@ -31,6 +31,8 @@ class Wire:
         self.where = base
         """Without a password, should the address have one."""
         self._base = str(self._url).rstrip("/")
+        # What is on this machine is not asked through a proxy, which would get to see the key.
+        self.trusts_env = not _is_loopback(self._url.host)
 
     def options(self) -> dict[str, Any]:
         return {
@@ -38,8 +40,7 @@ class Wire:
             "timeout": self._timeout,
             # The key is for this address alone.
             "follow_redirects": False,
-            # What is on this machine is not asked through a proxy, which would get to see the key.
-            "trust_env": not _is_loopback(self._url.host),
+            "trust_env": self.trusts_env,
         }
 
     def request(self, ask: Ask, *, is_stream: bool = False) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def _checked(url: str) -> httpx.URL:
     except httpx.InvalidURL as error:
         raise Misused(f"{shown!r} is no address: {error}") from error
     if not parsed.host or parsed.query or parsed.fragment:
-        raise Misused(f"{shown!r} is no address of a gateway")
+        raise Misused(f"{shown!r} is no address of a service")
     return parsed
 
 

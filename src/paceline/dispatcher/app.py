@@ -10,7 +10,10 @@ from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.reference import REFERENCE
 from paceline.dispatcher.routes_fleet import fleet_routes
 from paceline.dispatcher.routes_numbers import number_routes
+from paceline.dispatcher.routes_overview import overview_routes
+from paceline.dispatcher.routes_policy import policy_route
 from paceline.dispatcher.schemas import Health
+from paceline.dispatcher.timeline import Timeline
 from paceline.dispatcher.watching import Watching
 from paceline.edge import Keys, service
 from paceline.kits.clock import Clock
@@ -51,7 +54,9 @@ def create_app(
             _health(engine, store),
             metrics_route(metrics or new_metrics(), keys),
             _queue_status(store, keys),
+            policy_route(rules, keys),
             *fleet_routes(store, engine.guard, keys, clock),
+            *overview_routes(store, engine.roster, Timeline(watching, rules), keys, clock),
             *number_routes(watching, Operator(store, rules, watching), keys, clock),
         ],
     )

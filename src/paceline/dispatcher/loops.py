@@ -11,6 +11,7 @@ from paceline.dispatcher.handing import Handing
 from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.outbox_http import HttpOutbox
 from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
@@ -27,6 +28,8 @@ class Engine:
     pacer: Pacer
     scheduler: Scheduler
     guard: SmartGuard
+    roster: Roster
+    """The list of all sessions, for those who look."""
     handing: Handing | None = None
     """Only with `SEND_MODE=api`: what is on its way to the orchestrator."""
 
@@ -55,6 +58,7 @@ class Engine:
             ),
             Scheduler(store),
             SmartGuard(store, parts.rules, enabled=settings.smart_guard_enabled, tick_ms=settings.smart_guard_tick_ms),
+            Roster(store, parts.rules),
             Handing(store, _outbox(settings), parts.brain) if _by_http(settings) else None,
         )
         tell_engine(engine, parts.metrics)

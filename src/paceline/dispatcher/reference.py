@@ -48,6 +48,54 @@ _METRICS = {
     "nextSlotAt": _NEXT,
     "waiting": _WAITING,
 }
+_ROW: dict[str, Any] = {
+    "sessionId": "s1",
+    "phone": _PHONE,
+    "displayName": "Support",
+    "driver": "baileys",
+    "status": "WORKING",
+    "connection": "CONNECTED",
+    "tags": ["crm"],
+    "proxy": "http://proxy.example.com:8080",
+    "direct": False,
+    "restriction": {"kind": "NONE", "until": None},
+    "rpm": 20,
+    **_TRUST,
+    "nextSlotAt": _NEXT,
+    "queueLen": 1,
+    "parked": 0,
+    "sentToday": 6,
+    "dailyCap": 500,
+    "sentLast60s": 5,
+    "failedLast60s": 0,
+    "unsettled": None,
+    "waiting": _WAITING,
+}
+_OVERVIEW: dict[str, Any] = {
+    "sessions": 3,
+    "connected": 2,
+    "sending": 1,
+    "statuses": {"SCAN_QR": 1, "WORKING": 2},
+    "totals": {"sent": 812, "delivered": 790, "read": 401, "failed": 2},
+    "since": _AT - 43_200_000,
+    "minutes": [{"at": _AT - 60_000, "sent": 7, "failed": 0}, {"at": _AT, "sent": 1, "failed": 0}],
+}
+_PACING: dict[str, Any] = {
+    "sessionId": "s1",
+    "phone": _PHONE,
+    "now": _AT,
+    "sends": [_AT - 3_110, _AT - 32],
+    "slots": [_NEXT],
+    "nextSlotAt": _NEXT,
+    "busy": False,
+    "burstCount": 2,
+    "burstLimit": 5,
+    "burstCooldownMs": 30_000,
+    "minDelayMs": 2_000,
+    "maxDelayMs": 4_000,
+    "restriction": {"kind": "NONE", "until": None},
+    "open": [{"begin": _AT, "end": _AT + 39_120_000}],
+}
 _EXPLAINED = {
     "sessionId": "s1",
     "phone": _PHONE,
@@ -89,6 +137,21 @@ _EXPLAINED = {
 }
 _QUEUES = {"gateway": 2, "priority": 0, "retry": 0, "sessionRetry": 1, "scheduled": 4, "deadLetter": 2, "parked": 3}
 _GUARD = {"enabled": True, "tickMs": 10_000, "lastTick": _AT - 4_000, "lastActionAt": None}
+_POLICY: dict[str, Any] = {
+    "name": "default",
+    "levels": [
+        {"name": "cold", "maxAgeDays": 3, "rpm": 3, "minDelayMs": 20_000, "maxDelayMs": 40_000, "effectiveRpm": 1.91,
+         "dailyCap": 20, "hours": [9, 21]},
+        {"name": "hot", "maxAgeDays": None, "rpm": 20, "minDelayMs": 2_000, "maxDelayMs": 4_000, "effectiveRpm": 6.82,
+         "dailyCap": 500, "hours": [7, 23]},
+    ],
+    "recipientHours": [7, 23],
+    "jitter": 0.2,
+    "typingMs": [1_000, 3_000],
+    "burstLimit": 5,
+    "burstCooldownMs": 30_000,
+    "globalRpm": None,
+}  # fmt: skip
 _INCIDENT = {
     "at": _AT,
     "kind": "RPM_OVERRIDE",
@@ -119,6 +182,7 @@ REFERENCE: Reference = {
     ),
     "GET /queue/status": Entry(answer={**_QUEUES, "total": 12}),
     "GET /fleet": Entry(answer={"running": True, "paused": False, "pausedReason": None, "pausedAt": None}),
+    "GET /policy": Entry(answer=_POLICY),
     "POST /start": Entry(answer={"running": True}),
     "POST /stop": Entry(answer={"running": False}),
     "POST /fleet/pause": Entry(answer={"paused": True, "reason": "OPERATOR", "since": _AT}),
@@ -127,8 +191,11 @@ REFERENCE: Reference = {
     "POST /smartguard/enable": Entry(body={"enabled": True}, answer=_GUARD),
     "GET /incidents": Entry(answer={"items": [_INCIDENT], "nextCursor": None}),
     "GET /jobs/events": Entry(answer={"items": [_JOB_EVENT], "nextCursor": None}),
+    "GET /overview": Entry(answer=_OVERVIEW),
+    "GET /sessions": Entry(answer={"items": [_ROW], "nextCursor": None, "total": 1}),
     "GET /pacers": Entry(answer={"items": [_PACER], "nextCursor": None}),
     "GET /sessions/metrics": Entry(answer={"items": [_METRICS], "nextCursor": None}),
+    "GET /sessions/{session_id}/pacing": Entry(errors="UNKNOWN_SESSION", answer=_PACING),
     "GET /sessions/{session_id}/explain": Entry(errors="UNKNOWN_SESSION", answer=_EXPLAINED),
     "POST /pacers/{session_id}": Entry(
         errors="UNKNOWN_SESSION INVALID_RPM",

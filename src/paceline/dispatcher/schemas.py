@@ -180,6 +180,33 @@ class ExplainAnswer(_Out, frozen=True, kw_only=True):
     heads: list[HeadExplained]
 
 
+class TrustLevel(_Out, frozen=True, kw_only=True):
+    name: str
+    max_age_days: float | None
+    """Of numbers younger than that; null for the last level."""
+    rpm: int
+    min_delay_ms: int
+    max_delay_ms: int
+    effective_rpm: float
+    """What it comes to in the long run, rests after bursts included."""
+    daily_cap: int | None
+    """null is no limit."""
+    hours: tuple[int, int] | None
+    """From and until, in the number's timezone; null is round the clock."""
+
+
+class PolicyAnswer(_Out, frozen=True, kw_only=True):
+    name: str
+    levels: list[TrustLevel]
+    recipient_hours: tuple[int, int] | None
+    jitter: float
+    typing_ms: tuple[int, int]
+    burst_limit: int
+    burst_cooldown_ms: int
+    global_rpm: int | None
+    """A ceiling for the whole fleet; null is none."""
+
+
 class GuardAnswer(_Out, frozen=True, kw_only=True):
     enabled: bool
     tick_ms: int

@@ -47,6 +47,8 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_on
     """The dead letter (a task), or the job whose dead letters, this job sends again."""
     zones: dict[str, int] = {}
     """How many of its people may be in which timezones, for forecasts; empty if nobody counted."""
+    planned: list[tuple[int, int]] = []
+    """The forecast at accept: by when how many should have gone out (`policy.course`)."""
     tags: list[str] = []
     metadata: dict[str, Any] = {}
     request_id: str = ""

@@ -1,23 +1,29 @@
 """How a job, a message or a queue is doing, from what the store knows. Why something waits, `waiting` tells."""
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
+from paceline.domain.jobs import Job
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, JobState
 from paceline.gateway.list_views import JobItem, MessageItem
 from paceline.gateway.picture import Picture
 from paceline.gateway.views import (
+    Backlog,
     Fault,
     JobStatus,
+    JobTimeline,
     MessageStatus,
     QueuedMessage,
     QueueView,
     SessionStats,
+    TimelinePoint,
     Times,
     Waiting,
 )
 from paceline.gateway.waiting import Teller
+from paceline.store.courses import Course
 from paceline.store.jobs import JobView, MessageView
 from paceline.store.lists import ListedJob
 from paceline.store.queues import DayStats, QueueItem, QueueMark, QueuePage
@@ -56,6 +62,28 @@ def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) 
         metadata=job.metadata,
         confirmation=job.confirmation,
         replay_of=job.replay_of,
+    )
+
+
+def backlog(picture: Picture, lengths: Mapping[str, int], scheduled_until: int | None, *, now_ms: int) -> Backlog:
+    waiting = picture.unrouted + picture.queued + lengths["scheduled"] + lengths["retrying"]
+    finish = picture.backlog(now_ms=now_ms).finish_ms if waiting or lengths["sending"] else None
+    return Backlog(
+        waiting=waiting,
+        sending=lengths["sending"],
+        scheduled_until=scheduled_until,
+        estimated_completion=None if finish is None else max(finish, scheduled_until or 0),
+    )
+
+
+def job_timeline(job: Job, course: Course) -> JobTimeline:
+    known = len(course.times)
+    return JobTimeline(
+        job_id=job.job_id,
+        planned=[TimelinePoint(at=at, sent=sent) for at, sent in job.planned],
+        actual=[
+            TimelinePoint(at=at, sent=course.sent * count // known) for count, at in enumerate(course.times, start=1)
+        ],
     )
 
 

@@ -101,12 +101,12 @@ class ApiKeys:
         record = await self._guards.revoke_key(key_id, by=by, now_ms=now_ms)
         if record is None:
             raise NotFound("UNKNOWN_KEY", "there is no such key", field="keyId")
-        return _view(record, now_ms)
+        return key_view(record, now_ms=now_ms)
 
     async def page(self, cursor: str, limit: int, *, now_ms: int) -> KeyPage:
         """In the order of their ids, which is that of their making; also those that have ended."""
         later = sorted((record for record in await self._guards.api_keys() if record.key_id > cursor), key=_id)
-        items = [_view(record, now_ms) for record in later[:limit]]
+        items = [key_view(record, now_ms=now_ms) for record in later[:limit]]
         return KeyPage(items=items, next_cursor=items[-1].key_id if len(later) > limit else None)
 
 
@@ -114,7 +114,7 @@ def _id(record: ApiKeyRecord) -> str:
     return record.key_id
 
 
-def _view(record: ApiKeyRecord, now_ms: int) -> KeyView:
+def key_view(record: ApiKeyRecord, *, now_ms: int) -> KeyView:
     return KeyView(**_fields(record, now_ms))
 
 

@@ -7,6 +7,8 @@ Awaits only the store and `breathe`, so the World drives it by hand. Neighbours:
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+import msgspec
+
 from paceline.domain.errors import BadRequest, NotFound, TooMany, Unavailable, Unprocessable
 from paceline.domain.ids import new_ulid
 from paceline.domain.jobs import Contact, Job, Strategy
@@ -133,7 +135,9 @@ class Intake:
             metadata=request.metadata,
             request_id=request_id(),
         )
-        answer = receipts.job_receipt(job, sift, len(request.contacts), await self.watcher.look(now_ms))
+        expected = (await self.watcher.look(now_ms)).new_job(job)
+        job = msgspec.structs.replace(job, planned=expected.course)
+        answer = receipts.job_receipt(job, sift, len(request.contacts), expected)
         code = await self._commit(job, sift.accepted, receipts.idem(by, idem_key, answer), now_ms)
         if code == "EXISTS":
             return receipts.repeated_job(await self._store.jobs.get(job_id) or job)
@@ -206,7 +210,9 @@ class Intake:
             validity_seconds=JOB_VALIDITY_S,
             request_id=request_id(),
         )
-        answer = receipts.batch_receipt(job, suppressed, await self.watcher.look(now_ms))
+        expected = (await self.watcher.look(now_ms)).new_job(job)
+        job = msgspec.structs.replace(job, planned=expected.course)
+        answer = receipts.batch_receipt(job, suppressed, expected)
         code = await self._commit(job, kept, receipts.idem(by, idem_key, answer), now_ms)
         return receipts.repeated_batch(job) if code == "EXISTS" else answer
 

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 import msgspec
 
 from paceline.domain.jobs import Job, Strategy
+from paceline.policy.course import Point, course
 from paceline.policy.crew import Crew, Seat, crew_of
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import ROUTE_AHEAD
-from paceline.policy.prospect import Ask, prospect
+from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
@@ -26,6 +27,8 @@ PHONES_A_SECOND = 1_000
 class Estimate(msgspec.Struct, frozen=True):
     finish_ms: int | None
     will_expire: int = 0
+    course: list[Point] = []
+    """How it should come about; only for those who ask."""
 
 
 class Picture:
@@ -59,10 +62,30 @@ class Picture:
 
     def job(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Estimate:
         """When a job with `rest` tasks still to route will be done; what of it comes too late."""
-        ask = self.ask(job, rest, now_ms=now_ms, expires_ms=expires_ms)
-        crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
-        found = prospect(ask, crew, self.rules, ahead=self.ahead)
+        found = self._prospect(job, self.ask(job, rest, now_ms=now_ms, expires_ms=expires_ms))
         return Estimate(found.finish_ms, found.will_expire)
+
+    def new_job(self, job: Job) -> Estimate:
+        """The same of one that is being accepted; a spread one is not done before its last message is due."""
+        ask = self.ask(job, job.total, now_ms=job.accepted_at, expires_ms=job.expires_at(job.total - 1))
+        found = self._prospect(job, ask)
+        return Estimate(found.finish_ms, found.will_expire, course(ask, found))
+
+    def backlog(self, *, now_ms: int) -> Estimate:
+        """When all that waits now will have gone out, whichever job it is of."""
+        ask = Ask(size=self.unrouted, start_ms=now_ms)
+        crew = self.crew(None, 1, start_ms=now_ms)
+        return Estimate(prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms)
+
+    @property
+    def unrouted(self) -> int:
+        """Tasks that no number has yet."""
+        return sum(self._unrouted.values())
+
+    @property
+    def queued(self) -> int:
+        """Tasks that wait for a number, or for something of their own."""
+        return sum(sum(phone.queued) + phone.parked for phone in self.phones.values())
 
     def ask(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Ask:
         others = [left for other, left in self._unrouted.items() if other != job.job_id] if job.priority == 1 else []
@@ -92,6 +115,10 @@ class Picture:
     def single(self, phone: str, *, priority: int, start_ms: int) -> int | None:
         crew = self.crew(phone, priority, start_ms=start_ms)
         return prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
+
+    def _prospect(self, job: Job, ask: Ask) -> Prospect:
+        crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
+        return prospect(ask, crew, self.rules, ahead=self.ahead)
 
     def _serving(self, phone: str | None) -> list[FleetPhone]:
         return list(self.phones.values()) if phone is None else [self.phones[phone]] if phone in self.phones else []

@@ -4,7 +4,7 @@ import msgspec
 
 from paceline.domain.ids import task_id
 from paceline.domain.jobs import Job
-from paceline.gateway.picture import Estimate, Picture
+from paceline.gateway.picture import Estimate
 from paceline.gateway.schemas import BatchAccepted, JobAccepted, SendAccepted
 from paceline.gateway.sifting import Sift
 from paceline.store import keys
@@ -19,13 +19,7 @@ def idem(by: str, idem_key: str | None, answer: msgspec.Struct) -> Idem | None:
     return Idem(keys.idempotency(by, idem_key), _encode(answer).decode())
 
 
-def estimate(job: Job, picture: Picture) -> Estimate:
-    """When a new job will be done; a spread one not before its last message is due."""
-    return picture.job(job, job.total, now_ms=job.accepted_at, expires_ms=job.expires_at(job.total - 1))
-
-
-def job_receipt(job: Job, sift: Sift, total: int, picture: Picture) -> JobAccepted:
-    expected = estimate(job, picture)
+def job_receipt(job: Job, sift: Sift, total: int, expected: Estimate) -> JobAccepted:
     return JobAccepted(
         job_id=job.job_id,
         total=total,
@@ -54,9 +48,10 @@ def repeated_job(job: Job) -> JobAccepted:
     )
 
 
-def batch_receipt(job: Job, suppressed: int, picture: Picture) -> BatchAccepted:
-    finish = estimate(job, picture).finish_ms
-    return BatchAccepted(queued=job.total, job_id=job.job_id, suppressed=suppressed, estimated_completion=finish)
+def batch_receipt(job: Job, suppressed: int, expected: Estimate) -> BatchAccepted:
+    return BatchAccepted(
+        queued=job.total, job_id=job.job_id, suppressed=suppressed, estimated_completion=expected.finish_ms
+    )
 
 
 def repeated_batch(job: Job) -> BatchAccepted:

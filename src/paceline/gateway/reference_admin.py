@@ -45,6 +45,7 @@ _STREAM = (
 )
 
 ADMIN: Reference = {
+    "GET /v1/keys/self": Entry(answer=_KEY),
     "GET /v1/keys": Entry(answer={"items": [_KEY], "nextCursor": None}),
     "POST /v1/keys": Entry(
         errors="KEYS_FULL",

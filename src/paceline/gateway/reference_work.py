@@ -85,6 +85,17 @@ WORK: Reference = {
             "replayOf": None,
         },
     ),
+    "GET /v1/backlog": Entry(
+        answer={"waiting": 4_210, "sending": 3, "scheduledUntil": None, "estimatedCompletion": AT + 7_200_000}
+    ),
+    "GET /v1/jobs/{job_id}/timeline": Entry(
+        errors="UNKNOWN_JOB",
+        answer={
+            "jobId": JOB,
+            "planned": [{"at": AT, "sent": 0}, {"at": AT + 15_750, "sent": 2}],
+            "actual": [{"at": AT + 6_310, "sent": 1}],
+        },
+    ),
     "POST /v1/jobs/{job_id}/cancel": Entry(
         errors="UNKNOWN_JOB JOB_CLOSED", answer={"jobId": JOB, "state": "CANCELED", "canceled": 1, "open": 0}
     ),
@@ -132,6 +143,10 @@ WORK: Reference = {
     ),
     "DELETE /api/v1/queue/{session_id}/{message_id}": Entry(
         errors="UNKNOWN_SESSION UNKNOWN_MESSAGE MESSAGE_CLAIMED MESSAGE_ENDED",
+        answer={"messageId": MESSAGE, "state": "canceled"},
+    ),
+    "DELETE /v1/messages/{message_id}": Entry(
+        errors="UNKNOWN_MESSAGE MESSAGE_CLAIMED MESSAGE_ENDED",
         answer={"messageId": MESSAGE, "state": "canceled"},
     ),
     "GET /api/v1/stats/{session_id}": Entry(

@@ -9,11 +9,18 @@ from paceline.edge import Keys
 from paceline.gateway import answers
 from paceline.gateway.intake import Intake
 from paceline.gateway.routes_common import KEY
-from paceline.gateway.views import JobCanceled, JobPaused, JobResumed, JobStatus, MessageStatus
+from paceline.gateway.views import Backlog, JobCanceled, JobPaused, JobResumed, JobStatus, JobTimeline, MessageStatus
 from paceline.gateway.waiting import Teller
 from paceline.kits.clock import Clock
 from paceline.kits.web import Handler
+from paceline.store import keys as keyspace
 from paceline.store.store import Store
+
+_BACKLOG = (
+    ("scheduled", "ZCARD", keyspace.scheduled()),
+    ("retrying", "ZCARD", keyspace.task_retry()),
+    ("sending", "ZCARD", keyspace.deadlines()),
+)
 
 
 def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[Handler]:
@@ -35,6 +42,36 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         timezone = await store.sessions.phone_timezone(phone) if phone else None
         teller = Teller(await store.queues.fleet(), phone, timezone, now_ms=now_ms)
         return answers.job_status(view, await intake.watcher.look(now_ms), teller, now_ms=now_ms)
+
+    @get(
+        "/v1/backlog",
+        summary="All that waits, and when it should have gone out",
+        tags=["Jobs"],
+        guards=[keys.requires("read")],
+        security=KEY,
+    )
+    async def backlog() -> Backlog:
+        """Of all jobs and single sends together, by a picture of the fleet that is a second old, of a large one some
+        seconds."""
+        now_ms = clock.now_ms()
+        picture = await intake.watcher.look(now_ms)
+        lengths = await store.pacers.queue_status(_BACKLOG)
+        return answers.backlog(picture, lengths, await store.queues.last_scheduled(), now_ms=now_ms)
+
+    @get(
+        "/v1/jobs/{job_id:str}/timeline",
+        summary="Planned against actual",
+        tags=["Jobs"],
+        guards=[keys.requires("read")],
+        security=KEY,
+    )
+    async def job_timeline(job_id: FromPath[str]) -> JobTimeline:
+        """How many messages should have gone out by when, and how many had. The plan is that of the moment it was
+        accepted; `estimatedCompletion` of the job is the present one."""
+        job = await store.jobs.get(_checked(job_id))
+        if job is None:
+            raise _no_job()
+        return answers.job_timeline(job, await store.courses.of_job(job_id))
 
     @post(
         "/v1/jobs/{job_id:str}/cancel",
@@ -103,7 +140,7 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         teller = Teller(await store.queues.fleet(), phone, timezone, now_ms=clock.now_ms())
         return answers.message_status(view, teller)
 
-    return [job_status, cancel_job, pause_job, resume_job, message_status]
+    return [backlog, job_status, job_timeline, cancel_job, pause_job, resume_job, message_status]
 
 
 def _checked(job_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Routes of the API keys, for admins. What they do is in `api_keys`."""
+"""Routes of the API keys, for admins; and what a key may ask about itself. What they do is in `api_keys`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from litestar import Response, delete, get, post
 from litestar.params import FromPath
 
 from paceline.edge import Keys, holder
-from paceline.gateway.api_keys import ApiKeys, KeyCreated, KeyPage, KeyRequest, KeyView
+from paceline.gateway.api_keys import ApiKeys, KeyCreated, KeyPage, KeyRequest, KeyView, key_view
 from paceline.gateway.routes_common import KEY, Cursor, Limit
 from paceline.kits.clock import Clock
 from paceline.kits.web import AnyRequest, Handler, read_body
@@ -14,6 +14,17 @@ from paceline.kits.web import AnyRequest, Handler, read_body
 
 def key_routes(api_keys: ApiKeys, keys: Keys, clock: Clock) -> list[Handler]:
     admin: dict[str, Any] = {"tags": ["Keys"], "guards": [keys.requires("admin")], "security": KEY}
+
+    @get(
+        "/v1/keys/self",
+        summary="What the key of this request is good for",
+        tags=["Keys"],
+        guards=[keys.requires("send", "read")],
+        security=KEY,
+    )
+    async def own_key(request: AnyRequest) -> KeyView:
+        """For any valid key: its name, scopes and expiry."""
+        return key_view(request.auth, now_ms=clock.now_ms())
 
     @get("/v1/keys", summary="All API keys", **admin)
     async def list_keys(cursor: Cursor = "", limit: Limit = 100) -> KeyPage:
@@ -36,4 +47,4 @@ def key_routes(api_keys: ApiKeys, keys: Keys, clock: Clock) -> list[Handler]:
         keys.forget()
         return revoked
 
-    return [list_keys, create_key, revoke_key]
+    return [own_key, list_keys, create_key, revoke_key]

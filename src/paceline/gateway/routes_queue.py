@@ -1,4 +1,4 @@
-"""Routes about a session's number: its queue in order, canceling one message of it, its day in figures."""
+"""Routes about a session's number: its queue in order, canceling one message of it or of any, its day in figures."""
 
 from typing import Annotated
 
@@ -17,7 +17,11 @@ from paceline.gateway.waiting import Teller
 from paceline.kits.clock import Clock
 from paceline.kits.web import Handler
 from paceline.policy import hours
+from paceline.store.queues import TaskCanceled
 from paceline.store.store import Store
+
+LOOKS = 3
+"""A message may get its number between the look and the deed, and a retry may move it; not three times."""
 
 Date = Annotated[str, QueryParameter(description="YYYY-MM-DD; today in the number's timezone if left out")]
 
@@ -54,15 +58,28 @@ def queue_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list
         phone = await intake.owner_of(session_id)
         if parse_task_id(message_id) is None:
             raise _no_message()
-        answer = await store.queues.cancel_task(message_id, phone, now_ms=clock.now_ms())
-        state = MESSAGE_STATE.get(answer.state, "")
-        if answer.code == "UNKNOWN":
-            raise _no_message()
-        if answer.code == "CLAIMED":
-            raise Conflict("MESSAGE_CLAIMED", "a worker holds this message already", details={"state": state})
-        if answer.code == "ENDED":
-            raise Conflict("MESSAGE_ENDED", "this message has ended already", details={"state": state})
-        return MessageCanceled(message_id=message_id, state=state)
+        return _canceled(message_id, await store.queues.cancel_task(message_id, phone, now_ms=clock.now_ms()))
+
+    @delete(
+        "/v1/messages/{message_id:str}",
+        status_code=200,
+        summary="Cancel one message, wherever it waits",
+        tags=["Messages"],
+        guards=[keys.requires("send")],
+        security=KEY,
+    )
+    async def cancel_anywhere(message_id: FromPath[str]) -> MessageCanceled:
+        """The same for whoever does not know its number, and for one that has none yet."""
+        answer = TaskCanceled("UNKNOWN")
+        for _ in range(LOOKS):
+            view = await store.jobs.message(message_id)
+            if view is None:
+                break
+            phone = view.phone or view.job.phone
+            answer = await store.queues.cancel_task(message_id, phone, now_ms=clock.now_ms())
+            if answer.code != "UNKNOWN":
+                break
+        return _canceled(message_id, answer)
 
     @get(
         "/api/v1/stats/{session_id:str}",
@@ -80,8 +97,19 @@ def queue_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list
             day = hours.local_day(zone, clock.now_ms())
         return answers.session_stats(session_id, day, await store.queues.day(session_id, phone, day))
 
-    return [queue, cancel_message, stats]
+    return [queue, cancel_message, cancel_anywhere, stats]
+
+
+def _canceled(message_id: str, answer: TaskCanceled) -> MessageCanceled:
+    state = MESSAGE_STATE.get(answer.state, "")
+    if answer.code == "UNKNOWN":
+        raise _no_message()
+    if answer.code == "CLAIMED":
+        raise Conflict("MESSAGE_CLAIMED", "a worker holds this message already", details={"state": state})
+    if answer.code == "ENDED":
+        raise Conflict("MESSAGE_ENDED", "this message has ended already", details={"state": state})
+    return MessageCanceled(message_id=message_id, state=state)
 
 
 def _no_message() -> NotFound:
-    return NotFound("UNKNOWN_MESSAGE", "there is no such message in this queue", field="messageId")
+    return NotFound("UNKNOWN_MESSAGE", "there is no such message here", field="messageId")

@@ -48,6 +48,31 @@ class JobStatus(Out, frozen=True, kw_only=True):
     """The dead letter, or the job whose dead letters, it sends again."""
 
 
+class TimelinePoint(Out, frozen=True, kw_only=True):
+    at: int
+    sent: int
+    """How many had gone out by then, or should have."""
+
+
+class Backlog(Out, frozen=True, kw_only=True):
+    waiting: int
+    """Accepted and not gone out: without a number yet, in a number's queue, parked, scheduled, to be retried."""
+    sending: int
+    """In a worker's hands."""
+    scheduled_until: int | None
+    """When the last of the scheduled single sends is due."""
+    estimated_completion: int | None
+    """When all of it should have gone out; null while nothing waits, or while no number could send it."""
+
+
+class JobTimeline(Out, frozen=True, kw_only=True):
+    job_id: str
+    planned: list[TimelinePoint]
+    """As forecast when it was accepted, with straight lines between; empty if no end was in sight."""
+    actual: list[TimelinePoint]
+    """At most 400 points. Of a job with more messages some tell of all; empty once its messages are not kept."""
+
+
 class JobCanceled(Out, frozen=True, kw_only=True):
     job_id: str
     state: str

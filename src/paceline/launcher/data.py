@@ -57,17 +57,18 @@ class DataDirectory:
 
 
 def find_key(given: str | None) -> str:
-    """For a command that asks a running gateway: the key that was given, or the one `paceline up` made."""
+    """For a command that asks a running gateway: the key that was given, or the one `paceline up` or `demo` made."""
     if given:
         return given.strip()
-    path = DataDirectory(Path(os.environ.get("PACELINE_DATA") or "./data")).api_key
-    try:
-        kept = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        kept = ""
-    if not kept:
-        raise UsageError(f"no API key: set API_KEY or give --key (there is none in {path} either)")
-    return kept
+    own = os.environ.get("PACELINE_DATA")
+    paths = [DataDirectory(Path(folder)).api_key for folder in ([own] if own else ["./data", "./data/demo"])]
+    for path in paths:
+        try:
+            if kept := path.read_text(encoding="ascii").strip():
+                return kept
+        except (OSError, UnicodeDecodeError):
+            continue
+    raise UsageError(f"no API key: set API_KEY or give --key (there is none in {paths[0]} either)")
 
 
 def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:
@@ -79,14 +80,3 @@ def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:
     except OSError:
         return "(no log)"
     return "\n".join(text.splitlines()[-lines:]) or "(the log is empty)"
-
-
-def rotate(path: Path, max_bytes: int = 20_000_000) -> None:
-    """Keep a log that a running child appends to within bounds: one older part, then from the start.
-
-    Copied and truncated rather than renamed, because the child holds the file open. A line written in between
-    is lost.
-    """
-    if path.stat().st_size > max_bytes:
-        path.with_suffix(".log.1").write_bytes(path.read_bytes())
-        os.truncate(path, 0)

@@ -17,6 +17,10 @@ CONTACTS = 200
 FIRST_CONTACT = 447700900100
 NAMES = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Margaret", "Tony", "Radia", "Leslie")
 
+# Afterwards: ten a minute, for three hours.
+TRICKLE = 1_800
+TRICKLE_MINUTES = 180
+
 LOOK_SECONDS = 0.25
 # Lines of a log, where no bar can be drawn: often enough to see that it moves.
 LINE_SECONDS = 2.0
@@ -24,8 +28,8 @@ LINE_SECONDS = 2.0
 LIMIT_SECONDS = 300.0
 
 
-def demo_contacts() -> list[Contact]:
-    return [Contact(str(FIRST_CONTACT + index), {"name": NAMES[index % len(NAMES)]}) for index in range(CONTACTS)]
+def demo_contacts(count: int = CONTACTS, *, first: int = FIRST_CONTACT) -> list[Contact]:
+    return [Contact(str(first + index), {"name": NAMES[index % len(NAMES)]}) for index in range(count)]
 
 
 class Demo:
@@ -40,6 +44,8 @@ class Demo:
             # A gateway that is being restarted meanwhile is asked again by the client itself.
             async with AsyncPaceline(platform.services["gateway"].url, platform.api_key) as gateway:
                 job = await self._send(gateway)
+                if not self._exit_when_done:
+                    await self._go_on(gateway)
         except TimedOut as error:
             raise LauncherError(f"the job did not end in {LIMIT_SECONDS:.0f} s; see {platform.data.log}") from error
         except PacelineError as error:
@@ -57,6 +63,15 @@ class Demo:
         if self._console.is_terminal:
             return await self._show_bar(looks)
         return await self._show_lines(looks)
+
+    async def _go_on(self, gateway: AsyncPaceline) -> None:
+        """Something to look at: a few messages a minute for as long as anybody plays with it."""
+        await gateway.jobs.create(
+            demo_contacts(TRICKLE, first=FIRST_CONTACT + CONTACTS),
+            text="Hello {{name}}, see you tomorrow.",
+            spread_minutes=TRICKLE_MINUTES,
+            tags=["demo"],
+        )
 
     async def _show_bar(self, looks: AsyncIterator[JobStatus]) -> JobStatus:
         columns = (
@@ -88,9 +103,12 @@ class Demo:
         self._say("What the simulated WhatsApp received, one line each:")
         for number in range(1, SESSIONS + 1):
             self._say(f"  {platform.data.ledger / f'sim-{number}.jsonl'}")
+        if dashboard := platform.services.get("dashboard"):
+            self._say(f"\nLook at it: {dashboard.url}\n  log in with the key that `echo {key}` prints")
         self._say("\nAddresses (each has /docs):")
         for name, service in platform.services.items():
-            self._say(f"  {name:<13} {service.url}")
+            if name != "dashboard":
+                self._say(f"  {name:<13} {service.url}")
         self._say("\nSend the next message yourself:")
         self._say(
             f'  curl -X POST {gateway}/api/v1/send -H "X-API-KEY: {key}" '

@@ -74,6 +74,7 @@ class Processes:
             self._orchestrator(),
             *(self._service(name, "dispatcher", first + index) for index, name in enumerate(names)),
             self._service("gateway", "gateway", self._settings.gateway_port),
+            *([self._dashboard()] if self._settings.dashboard_port else []),
         ]
 
     def _orchestrator(self) -> Service:
@@ -88,6 +89,21 @@ class Processes:
         port = self._settings.orchestrator_port
         grace_ms = self._settings.worker_grace_ms + ORCHESTRATOR_GRACE_MS
         return self._service("orchestrator", "orchestrator", port, runs, grace_ms)
+
+    def _dashboard(self) -> Service:
+        """It asks the others over HTTP, with the key of whoever logs in: none of our secrets, and no Redis."""
+        port = self._settings.dashboard_port
+        env = self._shared | {
+            "HOST": self._host,
+            "PORT": str(port),
+            "GATEWAY_URL": self.url(self._settings.gateway_port),
+            "DISPATCHER_URL": self.url(self._settings.dispatcher_port),
+        }
+        for secret in ("API_KEY", "WEBHOOK_SECRET", "AUTH_SECRET", "REDIS_URL", "ORCHESTRATOR_API_KEY"):
+            env.pop(secret, None)
+        return Service(
+            ChildSpec("dashboard", _python("dashboard", "dashboard"), env, grace_ms=5_000), port, self.url(port)
+        )
 
     def _service(
         self, name: str, package: str, port: int, more: Mapping[str, str] | None = None, grace_ms: int = 5_000

@@ -38,9 +38,10 @@ from paceline.orchestrator.protocol import (
 )
 from paceline.orchestrator.reference import REFERENCE
 from paceline.orchestrator.registry import Registry
-from paceline.orchestrator.routes_alerts import alerts_route
+from paceline.orchestrator.routes_alerts import alert_routes
 from paceline.orchestrator.routes_audit import AuditPages, audit_route
 from paceline.orchestrator.routes_inventory import inventory_routes
+from paceline.orchestrator.routes_logs import ReadLogs, logs_route, no_logs
 from paceline.orchestrator.routes_media import media_route
 from paceline.orchestrator.routes_sessions import session_routes, until_gone
 from paceline.orchestrator.settling import Settling, Word
@@ -83,6 +84,7 @@ def create_app(
     inventory: Inventory | None = None,
     audit: AuditPages | None = None,
     alerts: Alerts | None = None,
+    logs: ReadLogs = no_logs,
     metrics: Metrics | None = None,
 ) -> Service:
     return service(
@@ -91,13 +93,14 @@ def create_app(
         reference=REFERENCE,
         routes=[
             *session_routes(registry, Linking(store, registry.rng, waiters), audit, keys, clock),
+            logs_route(registry, logs, keys, clock),
             *_desk_routes(desk, waiters, gate, clock, terms),
             *_settling_routes(store.outbox, settling, gate, clock),
             media_route(store.media, media, gate.check),
             _enqueue(Enqueue(store), keys, clock),
             *inventory_routes(inventory or Inventory(store, InventoryRules()), keys, clock),
             *([audit_route(audit, keys)] if audit else []),
-            *([alerts_route(alerts, keys)] if alerts else []),
+            *(alert_routes(alerts, keys) if alerts else []),
             _webhook(inbound, gate, clock),
             metrics_route(metrics or new_metrics(), keys),
             _health(store),

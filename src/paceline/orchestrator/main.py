@@ -92,6 +92,7 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         inventory=inventory,
         audit=AuditPages(settings.audit_path, asyncio.to_thread),
         alerts=alerts,
+        logs=runner.logs,
         metrics=parts.metrics,
     )
 

@@ -88,6 +88,7 @@ INVENTORY: Reference = {
     ),
     "DELETE /api/profiles/{profile_id}": Entry(errors="UNKNOWN_PROFILE PROFILE_IN_USE"),
     "GET /api/audit": Entry(answer=AUDIT_PAGE),
+    "GET /api/alerts": Entry(answer={"channels": ["telegram", "slack#1"]}),
     "POST /api/alerts/test": Entry(
         errors="NO_ALERT_CHANNEL",
         answer={

@@ -166,6 +166,10 @@ SESSIONS: Reference = {
         },
     ),
     f"GET {_PATH}/history": Entry(errors="UNKNOWN_SESSION", answer=AUDIT_PAGE),
+    f"GET {_PATH}/logs": Entry(
+        errors="UNKNOWN_SESSION",
+        answer={"sessionId": "s1", "lines": ['{"event": "connected", "level": "info", "service": "worker"}']},
+    ),
     f"POST {_PATH}/outbox/enqueue": Entry(
         errors="TASK_GONE UNKNOWN_TASK UNKNOWN_SESSION INVALID_ID INVALID_NUMBER SUPPRESSED QUEUE_FULL UNKNOWN_MEDIA"
         " MEDIA_MODE MEDIA_TYPE EMPTY_TEXT TEXT_TOO_LONG MISSING_VARIABLE",

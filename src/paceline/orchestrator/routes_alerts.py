@@ -1,7 +1,7 @@
-"""Sending a test alert, to see that alerts arrive before one matters."""
+"""Where alerts go, and sending a test alert, to see that they arrive before one matters."""
 
 import msgspec
-from litestar import post
+from litestar import get, post
 
 from paceline.alerts.loop import Alerts
 from paceline.apidoc import KEY
@@ -23,7 +23,16 @@ class AlertTestAnswer(msgspec.Struct, frozen=True):
     channels: list[ChannelAnswer]
 
 
-def alerts_route(alerts: Alerts, keys: Keys) -> Handler:
+class AlertChannels(msgspec.Struct, frozen=True):
+    channels: list[str]
+
+
+def alert_routes(alerts: Alerts, keys: Keys) -> list[Handler]:
+    @get("/api/alerts", summary="Where alerts go", guards=[keys.requires("read")], security=KEY, tags=["Alerts"])
+    async def alert_channels() -> AlertChannels:
+        """The channels that are set up, by name; none: nobody is alerted."""
+        return AlertChannels(alerts.channels)
+
     @post(
         "/api/alerts/test",
         summary="Send a test alert",
@@ -39,4 +48,4 @@ def alerts_route(alerts: Alerts, keys: Keys) -> Handler:
         told = [ChannelAnswer(name, outcome.ok, outcome.reason) for name, outcome in await alerts.test()]
         return AlertTestAnswer(all(one.ok for one in told), told)
 
-    return test_alerts
+    return [alert_channels, test_alerts]

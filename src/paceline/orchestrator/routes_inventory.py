@@ -33,7 +33,7 @@ def inventory_routes(inventory: Inventory, keys: Keys, clock: Clock) -> list[Han
     }
     return [
         *_upload_routes(inventory, clock, admin),
-        *_pool_routes(inventory, clock, admin),
+        *_pool_routes(inventory, clock, {**admin, "guards": [keys.requires("read")]}),
         *_decision_routes(inventory, clock, admin),
     ]
 
@@ -74,19 +74,19 @@ async def _taken(request: AnyRequest, take: Callable[..., Awaitable[Uploaded]], 
     return await take(data, by=holder(request), now_ms=clock.now_ms())
 
 
-def _pool_routes(inventory: Inventory, clock: Clock, admin: dict[str, Any]) -> list[Handler]:
-    @get("/status", summary="Inventory, rules and sessions at a glance", **admin)
+def _pool_routes(inventory: Inventory, clock: Clock, reading: dict[str, Any]) -> list[Handler]:
+    @get("/status", summary="Inventory, rules and sessions at a glance", **reading)
     async def status() -> InventoryStatus:
         """How many proxies and profiles are left, how many sessions may share one, and how many there are of each
         status."""
         return await inventory.status(now_ms=clock.now_ms())
 
-    @get("/api/proxies", summary="All proxies", **admin)
+    @get("/api/proxies", summary="All proxies", **reading)
     async def list_proxies(cursor: Cursor = 0, limit: Limit = 100) -> ProxyPage:
         """With their load, their health and who holds them; credentials are masked."""
         return await inventory.proxies(cursor, limit)
 
-    @get("/api/profiles", summary="All profiles", **admin)
+    @get("/api/profiles", summary="All profiles", **reading)
     async def list_profiles(cursor: Cursor = 0, limit: Limit = 100) -> ProfilePage:
         """What each says about its session, and who has it; the lines themselves are not shown."""
         return await inventory.profiles(cursor, limit)

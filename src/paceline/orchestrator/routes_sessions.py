@@ -68,16 +68,17 @@ def session_routes(
         "security": KEY,
         "tags": ["Sessions"],
     }
+    reading = {**admin, "guards": [keys.requires("read")]}
     return [
-        *_registry_routes(registry, clock, admin),
+        *_registry_routes(registry, clock, admin, reading),
         *_wish_routes(registry, clock, admin),
         *_linking_routes(registry, linking, clock, admin),
-        *_past_routes(registry, audit, clock, admin),
+        *_past_routes(registry, audit, clock, reading),
     ]
 
 
-def _registry_routes(registry: Registry, clock: Clock, admin: dict[str, Any]) -> list[Handler]:
-    @get("/api/sessions", summary="All sessions", **admin)
+def _registry_routes(registry: Registry, clock: Clock, admin: dict[str, Any], reading: dict[str, Any]) -> list[Handler]:
+    @get("/api/sessions", summary="All sessions", **reading)
     async def list_sessions(
         *,
         cursor: Cursor = "",
@@ -107,7 +108,7 @@ def _registry_routes(registry: Registry, clock: Clock, admin: dict[str, Any]) ->
         view, is_new = await registry.register(body, by=holder(request), now_ms=clock.now_ms())
         return Response(view, status_code=201 if is_new else 200)
 
-    @get("/api/sessions/{session_id:str}", summary="One session", **admin)
+    @get("/api/sessions/{session_id:str}", summary="One session", **reading)
     async def get_session(session_id: FromPath[str]) -> SessionView:
         """What is wished for it, what its worker said last, and what it holds."""
         return await registry.get(session_id, now_ms=clock.now_ms())
@@ -226,13 +227,13 @@ def _linking_routes(registry: Registry, linking: Linking, clock: Clock, admin: d
     return [logout, qr, pairing_code, scan]
 
 
-def _past_routes(registry: Registry, audit: AuditPages | None, clock: Clock, admin: dict[str, Any]) -> list[Handler]:
-    @get("/api/sessions/{session_id:str}/events", summary="What its worker said", **admin)
+def _past_routes(registry: Registry, audit: AuditPages | None, clock: Clock, reading: dict[str, Any]) -> list[Handler]:
+    @get("/api/sessions/{session_id:str}/events", summary="What its worker said", **reading)
     async def events(session_id: FromPath[str], cursor: Cursor = "", limit: Limit = 100) -> EventPage:
         """Newest first; the last 200 are kept. Pings, codes and what people wrote are not among them."""
         return await registry.events(session_id, cursor, limit, now_ms=clock.now_ms())
 
-    @get("/api/sessions/{session_id:str}/history", summary="What was decided about it, and what it sent", **admin)
+    @get("/api/sessions/{session_id:str}/history", summary="What was decided about it, and what it sent", **reading)
     async def history(session_id: FromPath[str], cursor: Cursor = "", limit: Limit = 100) -> AuditPage:
         """Newest first: bindings, operators' actions, confirmed sends. Also of a session that was removed."""
         page = AuditPage([]) if audit is None else await audit.page("", session_id, cursor, limit)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from paceline.policy import pacing, retry, trouble
+from paceline.policy import pacing, trouble
 from paceline.policy.facts import Rules
 from paceline.policy.kinds import HORIZON_DAYS, Group, together
 from paceline.policy.trust import DAY_MS
@@ -19,7 +19,6 @@ from paceline.policy.walk import Walk
 from paceline.policy.workday import NEVER, Groups, Kind
 
 ROUTE_AHEAD = 200
-_RETRY_MS = retry.RetrySettings().retry_delay_ms
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -87,14 +86,14 @@ class Forecast:
             for kind, count in groups
         ]
         held = sum(count * (walk.kind.load + walk.kind.parked) for walk, count in self._walks)
-        self._wanted = backlog.size + held
+        self.wanted = backlog.size + held
         """What waits for the numbers now goes out as well."""
-        self._given_at = _given_out(self._walks, self._wanted, now_ms) if self._walks else None
-        self._queues = [] if self._given_at is None else _queues(self._walks, self._wanted, self._given_at)
+        self._given_at = _given_out(self._walks, self.wanted, now_ms) if self._walks else None
+        self._queues = [] if self._given_at is None else _queues(self._walks, self.wanted, self._given_at)
 
     def outlook(self) -> Outlook | None:
         """None if the end is not in sight."""
-        if self._wanted <= 0:
+        if self.wanted <= 0:
             return Outlook(self._now_ms, ())
         if self._given_at is None:
             return None
@@ -104,7 +103,7 @@ class Forecast:
         finish = max((share.finish_ms for share in shares if share.messages), default=self._now_ms)
         if finish < NEVER:
             finish += self._later_ms(shares)
-        ceiling = _under_ceiling(self._walks, self._wanted, self._rules, self._now_ms)
+        ceiling = _under_ceiling(self._walks, self.wanted, self._rules, self._now_ms)
         return None if max(finish, ceiling) >= NEVER else Outlook(max(finish, ceiling), tuple(shares), ceiling > finish)
 
     def _later_ms(self, shares: Sequence[Share]) -> int:
@@ -114,7 +113,7 @@ class Forecast:
             for (walk, count), queue, share in zip(self._walks, self._queues, shares, strict=True)
             if share.messages
         ]
-        return trouble.later_ms(parts, self._fails, retry_ms=_RETRY_MS)
+        return trouble.later_ms(parts, self._fails, retry_ms=self._rules.retry_delay_ms)
 
     def sent_by(self, deadline_ms: int) -> float:
         """How many of all that waits will have gone out by then."""
@@ -122,13 +121,13 @@ class Forecast:
             return 0.0
         at = self._given_at
         if at is None or at >= deadline_ms:
-            return min(self._wanted, sum(count * walk.sent_by(deadline_ms) for walk, count in self._walks))
+            return min(self.wanted, sum(count * walk.sent_by(deadline_ms) for walk, count in self._walks))
         emptied = sum(
             count * sum(walk.emptied(at, queue, deadline_ms).days.values())
             for (walk, count), queue in zip(self._walks, self._queues, strict=True)
         )
         # A share of less than one message is rounded up by each number that holds it.
-        return min(self._wanted, emptied)
+        return min(self.wanted, emptied)
 
     def _share(self, walk: Walk, count: int, queue: float) -> Share:
         end = walk.emptied(self._given_at or self._now_ms, queue)

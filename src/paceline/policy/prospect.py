@@ -42,6 +42,8 @@ class Prospect(msgspec.Struct, frozen=True):
     spread_decides: bool = False
     crew: Crew | None = None
     """Whose groups the outlook's shares are."""
+    forecast: Forecast | None = None
+    """For whoever asks about the way there."""
 
 
 def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Prospect:
@@ -58,9 +60,9 @@ def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) ->
     if ask.expires_ms is not None and (finish is None or finish > ask.expires_ms):
         late = min(ask.size, max(0, round(waiting + crew.held - found.sent_by(ask.expires_ms))))
     if finish is None or ask.last_ms <= ask.start_ms:
-        return Prospect(finish, late, outlook, crew=crew)
+        return Prospect(finish, late, outlook, crew=crew, forecast=found)
     spread = max((_from(at, ask, crew, rules, ahead) or finish for at in _looks(ask, crew.groups)), default=finish)
-    return Prospect(max(finish, spread), late, outlook, spread > finish, crew)
+    return Prospect(max(finish, spread), late, outlook, spread > finish, crew, found)
 
 
 def _backlog(size: int, ask: Ask, rules: Rules) -> Backlog:

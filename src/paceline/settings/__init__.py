@@ -18,9 +18,10 @@ docs and a test read them from there. Does not belong here: what a service makes
 
 from paceline.settings.access import is_loopback
 from paceline.settings.loading import SettingsError, env_name, load, load_settings, read_policy
-from paceline.settings.services import DispatcherSettings, OrchestratorSettings, Settings, UpSettings
+from paceline.settings.services import DashboardSettings, DispatcherSettings, OrchestratorSettings, Settings, UpSettings
 
 __all__ = [
+    "DashboardSettings",
     "DispatcherSettings",
     "OrchestratorSettings",
     "Settings",

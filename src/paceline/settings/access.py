@@ -34,11 +34,11 @@ class Access(Section):
 
     host: str = "127.0.0.1"
     """Address to listen on. Loopback, so that a first run is reachable from this machine only; any other
-    address needs a real `API_KEY`."""
+    address needs a real `API_KEY`, of the dashboard alone it does not: whoever logs in there brings a key."""
 
     port: Port | None = None
     """Port to listen on. Unset, each service takes its own: gateway 4000, dispatcher 4001, orchestrator
-    3000."""
+    3000, dashboard 8080."""
 
     # Secrets
 
@@ -104,7 +104,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _not_trivial(key: SecretStr) -> SecretStr:
-    if len(key) < MIN_KEY_LENGTH or _is_trivial(key.get_secret_value()):
+    if is_guessable(key.get_secret_value()):
         raise ValueError(
             f"is too easy to guess for a service that listens beyond loopback; "
             f"use at least {MIN_KEY_LENGTH} random characters"
@@ -112,5 +112,6 @@ def _not_trivial(key: SecretStr) -> SecretStr:
     return key
 
 
-def _is_trivial(key: str) -> bool:
-    return key.lower() in TRIVIAL_KEYS or len(set(key)) < 4
+def is_guessable(key: str) -> bool:
+    """Too short, a well-known word, or next to no different characters."""
+    return len(key) < MIN_KEY_LENGTH or key.lower() in TRIVIAL_KEYS or len(set(key)) < 4

@@ -9,7 +9,7 @@ from paceline.settings.section import AnyCase, HttpUrl, Section
 
 
 class Neighbours(Section):
-    """Redis, the orchestrator, the data."""
+    """Redis, the other services, the data."""
 
     redis_url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379"
     """Where the state lives: `redis://`, `rediss://` (TLS) or `unix://`. Redis 6.2 or newer, or Valkey, with
@@ -18,6 +18,12 @@ class Neighbours(Section):
     orchestrator_url: HttpUrl = "http://localhost:3000"
     """Base address of the orchestrator, for those who call it over HTTP. The default is its own default
     port."""
+
+    gateway_url: HttpUrl = "http://localhost:4000"
+    """Base address of the gateway, for the dashboard. The default is its own default port."""
+
+    dispatcher_url: HttpUrl = "http://localhost:4001"
+    """Base address of a dispatcher, for the dashboard. The default is its own default port."""
 
     send_mode: Annotated[Literal["api", "redis"], AnyCase] = "api"
     """How a paced task reaches the orchestrator's outbox: `api`, by its HTTP interface, which lets it refuse

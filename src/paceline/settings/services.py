@@ -61,6 +61,15 @@ class DispatcherSettings(Settings):
         return value
 
 
+class DashboardSettings(Settings):
+    """The dashboard needs no key of its own, wherever it listens."""
+
+    @field_validator("api_key")
+    @classmethod
+    def _key_fits_the_address(cls, value: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        return value
+
+
 class UpSettings(Settings):
     """What `paceline up` reads on top: where its services listen. `PORT` itself is ignored there."""
 
@@ -77,5 +86,5 @@ class UpSettings(Settings):
     """First of three ports of the fake WhatsApp (`--fake-whatsapp`): its socket, its admin API, its media. On loopback
     always."""
 
-    dashboard_port: Port = 8080
-    """Port kept for the dashboard. There is no dashboard yet, so nothing listens there."""
+    dashboard_port: Annotated[int, Field(ge=0, le=65_535)] = 8080
+    """Port of the dashboard; 0 starts none."""

@@ -196,6 +196,11 @@ fleet_sends = Key("fleet:sends", "ZSET", "hand-overs of the last minute, for GLO
 fleet_waiting = Key(
     "fleet:waiting", "ZSET", "numbers that wait for a place under GLOBAL_RPM, by their last turn; hand-off"
 )
+fleet_hour = Key(
+    "fleet:hour:{}",
+    "HASH",
+    "sent, delivered, read, failed of all numbers in an hour (Unix hours), and of its minutes (sent:5); settle_task",
+)
 handing = Key(
     "dispatch:handing",
     "ZSET",

@@ -68,6 +68,12 @@ class Queues:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
+    async def last_scheduled(self) -> int | None:
+        """When the last of the single sends for later is due."""
+        last = await self._caller.read_one("ZRANGE", keys.scheduled(), -1, -1)
+        score = await self._caller.read_one("ZSCORE", keys.scheduled(), last[0]) if last else None
+        return None if score is None else int(float(score))
+
     async def pause_job(self, job_id: str, *, now_ms: int) -> Paused:
         raw, cursor = await self._caller.read(("GET", keys.job(job_id)), ("HGET", keys.job_run(job_id), "cursor"))
         expires_at = None
@@ -80,7 +86,8 @@ class Queues:
             "resume_job", Resumed, job=job_id, now=now_ms, tasks=RESUME_TASKS, entries=RESUME_ENTRIES
         )
 
-    async def cancel_task(self, task_id: str, phone: str, *, now_ms: int) -> TaskCanceled:
+    async def cancel_task(self, task_id: str, phone: str | None, *, now_ms: int) -> TaskCanceled:
+        """`phone` is whose queue is meant; None for a task that has none yet."""
         return await self._caller.call("cancel_task", TaskCanceled, task=task_id, phone=phone, now=now_ms)
 
     async def page(self, phone: str, after: QueueMark | None, limit: int) -> QueuePage:

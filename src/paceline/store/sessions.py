@@ -109,11 +109,15 @@ class Sessions:
             for id_, row, about, number in zip(ids, rows, known[: len(ids)], known[len(ids) :], strict=True)
         ]
 
+    async def ids(self) -> list[str]:
+        """Of all of them, in order."""
+        return sorted(await self._caller.read_one("SMEMBERS", keys.sessions()))
+
     async def page(
         self, after: str, limit: int, *, now_ms: int, wanted: SessionFilter | None = None
     ) -> tuple[list[SessionView], str | None]:
         """Sessions in the order of their ids, after a given one."""
-        ids = sorted(id_ for id_ in await self._caller.read_one("SMEMBERS", keys.sessions()) if id_ > after)
+        ids = [id_ for id_ in await self.ids() if id_ > after]
         if wanted is None or wanted == SessionFilter():
             found = [view for view in await self.many(ids[:limit], now_ms=now_ms) if view] if ids else []
             return found, ids[limit - 1] if len(ids) > limit else None

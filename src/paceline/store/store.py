@@ -5,6 +5,7 @@ from paceline.store.alerts import AlertBook
 from paceline.store.audit import AuditTrail
 from paceline.store.caller import Caller
 from paceline.store.client import Link
+from paceline.store.courses import Courses
 from paceline.store.events import Events
 from paceline.store.fleet import FleetStore
 from paceline.store.guards import Guards
@@ -22,6 +23,7 @@ from paceline.store.people import People
 from paceline.store.queues import Queues
 from paceline.store.scripts import ScriptConfig
 from paceline.store.sessions import Sessions
+from paceline.store.tallies import Tallies
 from paceline.store.watch import WatchStore
 from paceline.store.webhooks import Webhooks
 
@@ -33,6 +35,8 @@ class Store:
         config = config or ScriptConfig()
         caller = Caller(link, config, mutate=mutate)
         self.jobs = Jobs(caller)
+        self.courses = Courses(caller)
+        self.tallies = Tallies(caller)
         self.pacers = Pacers(caller)
         self.outbox = Outbox(caller)
         self.handing = Handing(caller)

@@ -220,7 +220,47 @@ def _told() -> list[Scenario]:
     return [_drill(27, FAST, [job], start_ms=EARLY, faults=faults, around=Around(receiver=receiver))]
 
 
+def _provisioned() -> list[Scenario]:
+    """Workers that crash, hang, get banned and lose their proxies, with an orchestrator that crashes as well."""
+    around = Around(provisioned=True, proxies=4)
+    deeds = [
+        _after(60, "proxy_bad", 0), _after(90, "proxy_bad", 1), _after(100, "restart_session", 1),
+        _after(150, "proxy_ok", 0), _after(200, "proxy_ok", 1), _after(230, "proxy_bad", 2),
+        _after(231, "proxy_bad", 3), _after(400, "proxy_ok", 2), _after(1_200, "hang", 0, 3 * HOUR_MS),
+    ]  # fmt: skip
+    # While bans stand, all addresses but one are gone for the better part of an hour.
+    gone = [_after(300, "proxy_bad", n) for n in range(3)] + [_after(3_000, "proxy_ok", n) for n in range(3)]
+    faults = Faults(crash=0.004, refuse=0.004, lose_reply=0.004, until_ms=EARLY + 5 * MINUTE_MS)
+    calm, banned = Behaviour(ack_delay_ms=(20, 200)), Behaviour(ack_delay_ms=(20, 200), ban=0.1)
+    jobs = [_plain_job("many", EARLY, 40), _plain_job("late", EARLY + 2 * HOUR_MS, 40, priority=2)]
+    more: dict[str, Any] = {"start_ms": EARLY, "phones": 3, "around": around}
+    return [
+        _drill(28, FAST, jobs, behaviour=calm, faults=faults, deeds=deeds, **more),
+        _drill(29, FAST, jobs, behaviour=banned, deeds=gone, restores=True, patience_ms=10 * MINUTE_MS, **more),
+    ]
+
+
+def _files() -> list[Scenario]:
+    job = _plain_job("pictures", EARLY, 30, file="a picture")
+    around, faults = Around(bad_files=0.5), Faults(crash=0.003, until_ms=EARLY + 5 * MINUTE_MS)
+    return [_drill(30, FAST, [job], start_ms=EARLY, phones=4, around=around, faults=faults)]
+
+
+def _set_clocks() -> list[Scenario]:
+    """The clock is set forward past closing time again and again, while workers hold messages to be sent before it."""
+    start = NOON - 10 * MINUTE_MS
+    jobs = [_plain_job("many", start, 60)]
+    deeds = [
+        Deed(at_ms=start + at * 1_000, kind="clock", value=ms)
+        for at, ms in ((31, 10 * MINUTE_MS), (86_000, 25 * HOUR_MS), (90_000, HOUR_MS))
+    ]
+    return [
+        _drill(31, TIGHT, jobs, start_ms=start, phones=6, deeds=deeds),
+        _drill(32, BURSTY, jobs, start_ms=start, deeds=deeds),
+    ]
+
+
 DRILLS = [
     *_pace(), *_closing(), *_platform(), *_buttons(), *_shared(), *_guarded(), *_posted(), *_proven_late(),
-    *_paused_sessions(), *_words(), *_stops(), *_told(),
+    *_paused_sessions(), *_words(), *_stops(), *_told(), *_provisioned(), *_files(), *_set_clocks(),
 ]  # fmt: skip

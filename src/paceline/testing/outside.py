@@ -124,6 +124,8 @@ class Outside:
         self.said_stop: set[str] = set()
         """Whose stop word a worker began to tell."""
         self.confirmations: list[Placed] = []
+        self.hung: list[tuple[Any, int]] = []
+        """Workers that stood still for hours, and since when, by a clock that nobody sets."""
         self.proven: list[tuple[str, str]] = []
         """Message and state, of every proof that was answered."""
 

@@ -165,6 +165,24 @@ BUGS = [
     Bug("every stop is confirmed", "I9", {
         "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",
                               "put_on_list(a.from, a.also, a.info)")}, seeds=(-26,)),
+    # Workers and their places.
+    Bug("a hung worker is left alone", "I8", python=("paceline.orchestrator.watchdog.ailment", "_always_well"),
+        seeds=(-28,)),
+    Bug("nobody sees the workers that run", "I8", python=("paceline.policy.reconcile.decide", "_sees_nobody"),
+        seeds=(-28,)),
+    Bug("nobody sees that a worker ended", "I8", python=("paceline.policy.reconcile.decide", "_sees_all_alive"),
+        seeds=(-28,)),
+    Bug("a proxy is filled beyond its limit", "I7", {
+        "begin_start.lua": ("call('ZRANGEBYSCORE', K.proxies_load(), '-inf', '(' .. a.perProxy, 'LIMIT', 0, 1)[1]",
+                            "call('ZREVRANGE', K.proxies_load(), 0, 0)[1]")}, seeds=(-28,)),
+    Bug("a banned number gets another address", "I10", {
+        "mark_proxy.lua": ("if call('HGET', K.phone(known.phone), 'quarantined') == '1' then", "if false then"),
+        "begin_start.lua": ("if call('HGET', K.phone(phone), 'quarantined') == '1' then return nil end", "")},
+        seeds=(-29,)),
+    # Files and clocks.
+    Bug("a damaged file is sent", "I2", python=("paceline.worker.media.sha256_of", "_whatever_came"), seeds=(-30,)),
+    Bug("a worker does not look at its window", "I4", python=("paceline.worker.sender.Sender._window_open", "_open"),
+        seeds=(-4,)),
     # What customers are told.
     Bug("a delivery that failed is not tried again", "events", {
         "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",

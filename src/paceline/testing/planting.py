@@ -9,7 +9,7 @@ from unittest.mock import patch
 import msgspec
 
 from paceline.domain.ids import whatsapp_id
-from paceline.policy import gate, pacing, retry, routing, smartguard
+from paceline.policy import gate, pacing, reconcile, retry, routing, smartguard
 from paceline.policy.trust import Level, Policy
 
 Mutation = dict[str, tuple[str, str]]
@@ -105,6 +105,40 @@ def _no_name_counts(fleet: routing.Fleet, sticky: Any, named: Any, *more: Any) -
 
 def _all_are_old(policy: Policy, created_at_ms: int | None, *, now_ms: int) -> Level:
     return policy.levels[-1]
+
+
+def _always_well(one: Any, rules: Any, **more: Any) -> None:
+    return None
+
+
+_decide = reconcile.decide
+
+
+def _sees_nobody(wanted: Any, seen: Any, **more: Any) -> list[reconcile.Action]:
+    return _decide(wanted, [], **more)
+
+
+def _sees_all_alive(wanted: Any, seen: Any, **more: Any) -> list[reconcile.Action]:
+    return _decide(wanted, [msgspec.structs.replace(one, state="running") for one in seen], **more)
+
+
+class _Whatever(str):
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def _whatever_came(ref: str) -> str:
+    return _Whatever(ref)
+
+
+def _open(sender: Any, task: Any) -> bool:
+    return True
 
 
 def _another_id(event_id: str) -> str:

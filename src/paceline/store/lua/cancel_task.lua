@@ -1,5 +1,5 @@
 -- Cancels one message that waits for a phone, and takes it out of wherever it lies.
--- a: task, phone (whose queue the caller means), now
+-- a: task, phone? (whose queue the caller means; absent for one that has no phone yet: the router skips it then), now
 -- Returns OK {state} | UNKNOWN (no such task, or not of this phone) | CLAIMED {state} (a worker holds it) | ENDED {state}.
 -- What was handed over is cleared at the next claim, as after cancel_job. One that may have gone out before ends `F`, not `X`.
 local job, index = split(a.task)
@@ -44,10 +44,13 @@ function TAKE_OUT.t()
 end
 
 if TAKE_OUT[byte] then TAKE_OUT[byte]() end
-call('HDEL', K.job_routes(job), index)
-call('SREM', K.singles(phone), a.task)
+if phone then
+  call('HDEL', K.job_routes(job), index)
+  call('SREM', K.singles(phone), a.task)
+  call('HSET', key, 'phone', phone)
+end
 call('HDEL', key, 'waitReason', 'waitUntil', 'retryMember')
 -- So that whoever asks again learns what became of it.
-call('HSET', key, 'phone', phone, 'endedAt', a.now)
+call('HSET', key, 'endedAt', a.now)
 end_canceled(a.task, a.now)
 return reply('OK', {state = byte_of(a.task)})

@@ -16,6 +16,7 @@ local about = hash(key)
 local phone, session = about.phone, about.sessionId
 
 local function stat(name, by)
+  if not by then count_fleet(name, a.now) end
   if not session or not a.statsDay then return end
   local stats = K.session_stats(session, a.statsDay, name)
   call('INCRBY', stats, by or 1)

@@ -24,6 +24,14 @@ local function count_minute(session, name, member, now)
   call('EXPIRE', key, 120)
 end
 
+-- What the whole fleet did, by the hour and within it by the minute, for totals and charts. A day in any timezone and a little more is kept.
+local function count_fleet(name, now)
+  local key, minute = K.fleet_hour(string.format('%.0f', math.floor(now / 3600000))), math.floor(now / 60000) % 60
+  call('HINCRBY', key, name, 1)
+  call('HINCRBY', key, name .. ':' .. minute, 1)
+  call('EXPIRE', key, 180000)
+end
+
 -- A failed attempt. One that concerns the recipient alone says nothing about the number.
 local function note_failure(phone, session, member, now, recipient_only)
   if session then count_minute(session, 'failed60s', member, now) end

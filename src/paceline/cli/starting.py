@@ -1,8 +1,4 @@
-"""The `paceline` command: the first run, and each service on its own.
-
-Only options and help live here; what a command does is imported when it is called, so that `--help` is quick and a
-worker does not load the gateway.
-"""
+"""The first run, and each service on its own."""
 
 import asyncio
 import importlib
@@ -10,39 +6,20 @@ import os
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from paceline import __version__
-from paceline.cli_keys import keys_app
+from paceline.cli.asking import fail
+from paceline.cli.exits import Exit
 from paceline.domain.errors import ConfigError
 
-app = typer.Typer(
-    name="paceline",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help=(
-        "Sends WhatsApp messages through a fleet of your own numbers, each at a pace that number can sustain.\n\n"
-        "New here? **paceline demo** starts everything on this machine with simulated numbers, "
-        "sends 200 messages and shows you around. Nothing leaves your computer."
-    ),
-)
-
-_START = "Start here"
-_OPERATORS = "With a running gateway"
-_SERVICES = "One service at a time (settings come from the environment)"
-
-_ENVIRONMENT = """
+ENVIRONMENT = """
 Environment:
 
-- PACELINE_DATA (./data): all state lies below it
+- PACELINE_DATA (./data; the demo: ./data/demo): all state lies below it
 - API_KEY (generated once, into $PACELINE_DATA/api-key)
-- GATEWAY_PORT (4000), DISPATCHER_PORT (4001), ORCHESTRATOR_PORT (3000)
-- DASHBOARD_PORT (8080): kept free, there is no dashboard yet
+- GATEWAY_PORT (4000), DISPATCHER_PORT (4001), ORCHESTRATOR_PORT (3000), DASHBOARD_PORT (8080)
 - REDIS_URL (unset: an embedded Redis is started)
 - FAKE_WHATSAPP_PORT (8090): the first of three for --fake-whatsapp
 """
@@ -53,7 +30,6 @@ Policy = Annotated[
 ]
 
 
-@app.command(rich_help_panel=_START, epilog=_ENVIRONMENT)
 def up(
     sessions: Annotated[int, typer.Option(metavar="N", help="Create and connect N numbers.")] = 0,
     policy: Policy = None,
@@ -70,6 +46,8 @@ def up(
     Redis, gateway, dispatcher, orchestrator and a worker for each number, as separate processes. Prints one line that
     begins with **ready** when all of them answer, restarts what dies, and stops cleanly on Ctrl-C. Started
     again on the same data it goes on where it was.
+
+    Example: `paceline up --sessions 3 --policy demo`
     """
     from paceline.launcher.preflight import UpOptions
     from paceline.launcher.up import run_up
@@ -77,7 +55,6 @@ def up(
     sys.exit(_run_launcher(run_up(UpOptions(sessions, policy, driver, dispatchers, fake_whatsapp=fake_whatsapp))))
 
 
-@app.command(rich_help_panel=_START, epilog=_ENVIRONMENT.replace("(./data)", "(./data/demo)"))
 def demo(
     exit_when_done: Annotated[
         bool, typer.Option("--exit", help="Stop when the job is done, instead of staying up.")
@@ -86,7 +63,11 @@ def demo(
     """See it work: three simulated numbers, 200 messages, a progress bar.
 
     Afterwards everything stays up for you to try the API, until Ctrl-C.
+
+    Example: `paceline demo --exit`
     """
+    from rich.console import Console
+
     from paceline.launcher.demo import SESSIONS, Demo
     from paceline.launcher.preflight import UpOptions
     from paceline.launcher.up import run_up
@@ -96,42 +77,44 @@ def demo(
     sys.exit(_run_launcher(run_up(options, Demo(Console(), exit_when_done=exit_when_done))))
 
 
-@app.command(rich_help_panel=_SERVICES)
 def gateway() -> None:
-    """The public API: takes jobs and messages, tells how they are doing (port 4000)."""
+    """The public API: takes jobs and messages, tells how they are doing (port 4000).
+
+    Example: `paceline gateway`
+    """
     _run_service("gateway")
 
 
-@app.command(rich_help_panel=_SERVICES)
 def dispatcher() -> None:
-    """Spreads jobs over the numbers and keeps each number's pace (port 4001). Run as many as you like."""
+    """Spreads jobs over the numbers and keeps each number's pace (port 4001). Run as many as you like.
+
+    Example: `paceline dispatcher`
+    """
     _run_service("dispatcher")
 
 
-@app.command(rich_help_panel=_SERVICES)
 def orchestrator() -> None:
-    """Knows the sessions, hands tasks to their workers and settles the results (port 3000)."""
+    """Knows the sessions, hands tasks to their workers and settles the results (port 3000).
+
+    Example: `paceline orchestrator`
+    """
     _run_service("orchestrator")
 
 
-@app.command(rich_help_panel=_SERVICES)
 def worker() -> None:
-    """Holds one session and sends its messages. Needs SESSION_ID, PHONE, WEBHOOK_URL, WEBHOOK_SECRET."""
+    """Holds one session and sends its messages. Needs SESSION_ID, PHONE, WEBHOOK_URL, WEBHOOK_SECRET.
+
+    Example: `paceline worker`
+    """
     _run_service("worker")
 
 
-app.add_typer(keys_app, rich_help_panel=_OPERATORS)
+def dashboard() -> None:
+    """The fleet in a browser, for operators: log in with an API key (port 8080).
 
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(__version__)
-
-
-def main() -> None:
-    """The entry point of the `paceline` script."""
-    app()
+    Example: `paceline dashboard`
+    """
+    _run_service("dashboard")
 
 
 def _run_service(package: str) -> None:
@@ -139,7 +122,7 @@ def _run_service(package: str) -> None:
     try:
         sys.exit(entry())
     except ConfigError as error:
-        _fail(str(error), 2)
+        fail(error, Exit.USAGE)
 
 
 def _run_launcher(work: Coroutine[Any, Any, int]) -> int:
@@ -148,15 +131,6 @@ def _run_launcher(work: Coroutine[Any, Any, int]) -> int:
     try:
         return asyncio.run(work)
     except LauncherError as error:
-        _fail(str(error), error.exit_code)
+        fail(error, error.exit_code)
     except ConfigError as error:
-        _fail(str(error), 2)
-
-
-def _fail(message: str, exit_code: int) -> NoReturn:
-    typer.echo(f"paceline: {message}", err=True)
-    sys.exit(exit_code)
-
-
-if __name__ == "__main__":
-    main()
+        fail(error, Exit.USAGE)

@@ -1,18 +1,17 @@
-"""`paceline keys`: the key alone on stdout, words on stderr, and an exit code that a script can act on."""
+"""Where a command asks, with which key, and what its exit code tells; shown on `paceline keys`, true of all."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from paceline.cli import app
-from paceline.client import sync, talking
+from paceline.cli import asking
+from paceline.cli.exits import Exit
 
-Answer = Callable[[httpx.Request], httpx.Response]
+from .conftest import Standin, run
 
 KEY = {
     "keyId": "01K",
@@ -28,49 +27,20 @@ KEY = {
 }
 
 
-class Standin:
-    """A gateway that answers as it is told and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answer: Answer = lambda _request: httpx.Response(200, json=KEY)
-        self.asked: list[httpx.Request] = []
-
-    def handle(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request)
-        return self.answer(request)
-
-    def says(self, status: int, body: Any) -> None:
-        self.answer = lambda _request: httpx.Response(status, json=body)
+def keys(*arguments: str) -> Result:
+    return run("keys", *arguments)
 
 
-@pytest.fixture
-def gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Standin:
-    for name in ("PACELINE_URL", "API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PACELINE_DATA", str(tmp_path))
-    (tmp_path / "api-key").write_text("key-of-the-data-directory\n")
-    standin = Standin()
-    client = httpx.Client
-
-    def with_standin(**options: Any) -> httpx.Client:
-        return client(**options | {"transport": httpx.MockTransport(standin.handle)})
-
-    monkeypatch.setattr(sync.httpx, "Client", with_standin)
-    return standin
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["keys", *arguments])
-
-
-def test_a_new_key_is_alone_on_stdout(gateway: Standin) -> None:
-    gateway.says(201, {**KEY, "key": "pk_secret", "expiresAt": 1_773_136_800_000})
-    result = run("create", "--name", "CRM", "--scope", "send", "--scope", "read", "--expires-days", "9", "--rate", "60")
+def test_a_new_key_is_alone_on_stdout(standin: Standin) -> None:
+    standin.says(201, {**KEY, "key": "pk_secret", "expiresAt": 1_773_136_800_000})
+    result = keys(
+        "create", "--name", "CRM", "--scope", "send", "--scope", "read", "--expires-days", "9", "--rate", "60"
+    )
     assert (result.exit_code, result.stdout) == (0, "pk_secret\n")
     assert "pk_secret" not in result.stderr
     assert "01K" in result.stderr
-    assert "until 2026-03-10 10:00Z" in result.stderr
-    (request,) = gateway.asked
+    assert "until 2026-03-10 10:00:00Z" in result.stderr
+    (request,) = standin.asked
     assert (request.method, str(request.url)) == ("POST", "http://127.0.0.1:4000/v1/keys")
     assert json.loads(request.content) == {
         "name": "CRM",
@@ -80,10 +50,10 @@ def test_a_new_key_is_alone_on_stdout(gateway: Standin) -> None:
     }
 
 
-def test_what_is_left_out_is_left_to_the_gateway(gateway: Standin) -> None:
-    gateway.says(201, {**KEY, "key": "pk_secret"})
-    assert "until it is revoked" in run("create", "--name", "CRM", "--scope", "send").stderr
-    body = json.loads(gateway.asked[0].content)
+def test_what_is_left_out_is_left_to_the_gateway(standin: Standin) -> None:
+    standin.says(201, {**KEY, "key": "pk_secret"})
+    assert "until it is revoked" in keys("create", "--name", "CRM", "--scope", "send").stderr
+    body = json.loads(standin.asked[0].content)
     assert body == {"name": "CRM", "scopes": ["send"]}
 
 
@@ -96,6 +66,7 @@ def test_what_is_left_out_is_left_to_the_gateway(gateway: Standin) -> None:
         pytest.param(
             (), {"PACELINE_URL": "https://gw/"}, ("https://gw", "key-of-the-data-directory"), id="another host"
         ),
+        pytest.param((), {"GATEWAY_PORT": "4400", "API_KEY": "k2"}, ("http://127.0.0.1:4400", "k2"), id="another port"),
         pytest.param(
             ("--key", "k3", "--url", "http://other:1"),
             {"API_KEY": "k2", "PACELINE_URL": "https://gw"},
@@ -105,7 +76,7 @@ def test_what_is_left_out_is_left_to_the_gateway(gateway: Standin) -> None:
     ],
 )
 def test_where_it_asks_and_with_which_key(
-    gateway: Standin,
+    standin: Standin,
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
     environment: dict[str, str],
@@ -113,17 +84,18 @@ def test_where_it_asks_and_with_which_key(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert run("revoke", "01K", *arguments).exit_code == 0
-    (request,) = gateway.asked
+    standin.says(200, KEY)
+    assert keys("revoke", "01K", *arguments).exit_code == 0
+    (request,) = standin.asked
     assert (str(request.url), request.headers["X-API-KEY"]) == (f"{expected[0]}/v1/keys/01K", expected[1])
 
 
-def test_revoking_says_so_to_people_only_and_an_id_cannot_leave_its_path(gateway: Standin) -> None:
-    gateway.says(200, {**KEY, "state": "revoked", "revokedAt": 1_773_136_800_000})
-    result = run("revoke", "../jobs?x=1")
+def test_revoking_says_so_to_people_only_and_an_id_cannot_leave_its_path(standin: Standin) -> None:
+    standin.says(200, {**KEY, "state": "revoked", "revokedAt": 1_773_136_800_000})
+    result = keys("revoke", "../jobs?x=1")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "revoked since 2026-03-10 10:00Z" in result.stderr
-    assert gateway.asked[0].url.raw_path == b"/v1/keys/..%2Fjobs%3Fx%3D1"
+    assert "revoked since 2026-03-10 10:00:00Z" in result.stderr
+    assert standin.asked[0].url.raw_path == b"/v1/keys/..%2Fjobs%3Fx%3D1"
 
 
 def pages(request: httpx.Request) -> httpx.Response:
@@ -132,28 +104,33 @@ def pages(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, json={"items": [item], "nextCursor": "01A" if first else None})
 
 
-def test_the_list_has_every_page_and_shows_names_as_they_are(gateway: Standin) -> None:
-    gateway.answer = pages
-    result = run("list")
-    assert result.exit_code == 0
-    lines = [line.split() for line in result.stdout.splitlines()]
-    assert [line[:4] for line in lines[1:]] == [
-        ["01A", "CRM", "[red]", "send,read"],
-        ["01B", "CRM", "[red]", "send,read"],
-    ]
+def test_a_list_shows_a_page_and_says_how_to_go_on(standin: Standin) -> None:
+    standin.answer = pages
+    result = keys("list", "--limit", "1")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["ID", "01A"]
+    assert "--cursor 01A" in result.stderr
+    assert keys("list", "--cursor", "01A").stdout.splitlines()[1].startswith("01B")
+    assert [request.url.params["limit"] for request in standin.asked] == ["1", "50"]
+
+
+def test_all_shows_every_page_and_names_as_they_are(standin: Standin) -> None:
+    standin.answer = pages
+    lines = [line.split() for line in keys("list", "--all").stdout.splitlines()]
+    assert [line[:5] for line in lines[1:]] == [[name, "CRM", "[red]", "send,", "read"] for name in ("01A", "01B")]
     assert [line[-1] for line in lines[1:]] == ["limit", "90"]
 
 
-def test_the_list_as_json_is_what_the_gateway_said(gateway: Standin) -> None:
-    gateway.answer = pages
-    items = json.loads(run("list", "--json").stdout)
-    assert [item["keyId"] for item in items] == ["01A", "01B"]
+def test_all_pages_as_json_are_a_line_each(standin: Standin) -> None:
+    standin.answer = pages
+    lines = keys("list", "--json", "--all").stdout.splitlines()
+    assert [json.loads(line)["items"][0]["keyId"] for line in lines] == ["01A", "01B"]
 
 
-def test_a_list_without_end_ends(gateway: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(talking, "MAX_PAGES", 3)
-    gateway.says(200, {"items": [KEY], "nextCursor": "again"})
-    assert (run("list").exit_code, len(gateway.asked)) == (1, 3)
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_list_without_end_ends(standin: Standin, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]) -> None:
+    monkeypatch.setattr(asking, "MAX_PAGES", 3)
+    standin.says(200, {"items": [KEY], "nextCursor": "again"})
+    assert (keys("list", "--all", *more).exit_code, len(standin.asked)) == (Exit.FAILED, 3)
 
 
 def error(code: str, **details: str) -> dict[str, Any]:
@@ -163,11 +140,11 @@ def error(code: str, **details: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("status", "body", "exit_code", "words"),
     [
-        pytest.param(401, error("UNAUTHORIZED"), 1, "401: UNAUTHORIZED: in words", id="no valid key"),
-        pytest.param(403, error("FORBIDDEN"), 1, "403", id="no admin"),
-        pytest.param(400, error("INVALID_REQUEST", field="name"), 1, "in words (name)", id="a bad field"),
-        pytest.param(409, error("BOOTSTRAP_KEY"), 1, "BOOTSTRAP_KEY", id="the bootstrap key"),
-        pytest.param(429, error("RATE_LIMITED"), 1, "RATE_LIMITED", id="too fast"),
+        pytest.param(401, error("UNAUTHORIZED"), 4, "401: UNAUTHORIZED: in words", id="no valid key"),
+        pytest.param(403, error("FORBIDDEN"), 4, "403", id="no admin"),
+        pytest.param(400, error("INVALID_REQUEST", field="name"), 4, "in words (name)", id="a bad field"),
+        pytest.param(409, error("BOOTSTRAP_KEY"), 4, "BOOTSTRAP_KEY", id="the bootstrap key"),
+        pytest.param(429, error("RATE_LIMITED"), 4, "RATE_LIMITED", id="too fast"),
         pytest.param(500, error("INTERNAL"), 1, "500", id="broken"),
         pytest.param(503, error("UNAVAILABLE"), 3, "503: UNAVAILABLE", id="its store is away"),
         pytest.param(502, "a page of a proxy", 3, "502", id="a proxy without a gateway"),
@@ -177,23 +154,23 @@ def error(code: str, **details: str) -> dict[str, Any]:
         pytest.param(200, {"status": "ok"}, 1, "not answer like", id="another service"),
     ],
 )
-def test_exit_codes(gateway: Standin, status: int, body: Any, exit_code: int, words: str) -> None:
-    gateway.says(status, body)
+def test_exit_codes(standin: Standin, status: int, body: Any, exit_code: int, words: str) -> None:
+    standin.says(status, body)
     for arguments in (("revoke", "01K"), ("create", "--name", "x", "--scope", "send"), ("list",)):
-        result = run(*arguments)
+        result = keys(*arguments)
         assert (result.exit_code, result.stdout) == (exit_code, ""), arguments
         assert words in result.stderr
         assert "key-of-the-data-directory" not in result.stderr
 
 
-def test_nobody_there_is_3(gateway: Standin) -> None:
+def test_nobody_there_is_3(standin: Standin) -> None:
     def away(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    gateway.answer = away
-    result = run("list")
+    standin.answer = away
+    result = keys("list")
     # Asked once: a person at a terminal repeats it sooner than a program that waits.
-    assert (result.exit_code, len(gateway.asked)) == (3, 1)
+    assert (result.exit_code, len(standin.asked)) == (3, 1)
     assert "no answer from http://127.0.0.1:4000" in result.stderr
 
 
@@ -212,13 +189,13 @@ def test_nobody_there_is_3(gateway: Standin) -> None:
         pytest.param(("forget",), id="an unknown command"),
     ],
 )
-def test_wrong_usage_is_2_and_asks_nobody(gateway: Standin, arguments: tuple[str, ...]) -> None:
-    assert (run(*arguments).exit_code, gateway.asked) == (2, [])
+def test_wrong_usage_is_2_and_asks_nobody(standin: Standin, arguments: tuple[str, ...]) -> None:
+    assert (keys(*arguments).exit_code, standin.asked) == (2, [])
 
 
-def test_without_a_key_it_says_where_one_could_come_from(gateway: Standin, tmp_path: Path) -> None:
+def test_without_a_key_it_says_where_one_could_come_from(standin: Standin, tmp_path: Path) -> None:
     (tmp_path / "api-key").unlink()
-    result = run("list")
-    assert (result.exit_code, gateway.asked) == (2, [])
+    result = keys("list")
+    assert (result.exit_code, standin.asked) == (2, [])
     assert "API_KEY" in result.stderr
     assert str(tmp_path / "api-key") in result.stderr

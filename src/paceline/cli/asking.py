@@ -1,0 +1,247 @@
+"""How a command asks the running platform: at which address, with which key, and what an error means to a shell.
+
+Asked once, unless a command waits for something: a person repeats a command sooner than a program that is patient.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+
+import typer
+
+from paceline.cli.exits import Exit
+from paceline.cli.groups import grouped
+from paceline.cli.showing import say
+
+if TYPE_CHECKING:
+    from paceline.client import Operator, Urls
+    from paceline.client.answers_jobs import Page
+    from paceline.client.calls import Call
+
+T = TypeVar("T")
+
+MAX_PAGES = 10_000
+"""A list that never ends is a fault of the other side."""
+_ENDLESS = "this list has no end"
+_PANEL = "Where to ask"
+
+
+@dataclass(frozen=True)
+class GatewayApi:
+    """For a command that asks the gateway."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print what the API said, as it said it.")] = False
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            envvar=["GATEWAY_URL", "PACELINE_URL"],
+            metavar="URL",
+            rich_help_panel=_PANEL,
+            help="The gateway. Left out: GATEWAY_PORT (4000) of this machine.",
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            envvar="API_KEY",
+            metavar="KEY",
+            rich_help_panel=_PANEL,
+            help="An API key. Better in the environment: others on this machine see what is typed here. "
+            "Left out: the one in $PACELINE_DATA/api-key.",
+        ),
+    ] = None
+
+    @cached_property
+    def operator(self) -> "Operator":
+        return self._opened(patient=False)
+
+    @cached_property
+    def patient(self) -> "Operator":
+        """For those who wait: it asks again while a service is being restarted."""
+        return self._opened(patient=True)
+
+    def ask(self, call: "Call[T]") -> T:
+        return self.operator.ask(call)
+
+    def show(self, call: "Call[T]", draw: "Callable[[T], None]") -> None:
+        """The answer, drawn for people; with --json the bytes of it."""
+        if self.as_json:
+            self.show_json(call)
+        else:
+            draw(self.ask(call))
+
+    def show_json(self, call: "Call[Any]") -> None:
+        import msgspec
+
+        if call.answer is NoneType:
+            self.ask(call)
+            return
+        said = self.ask(replace(call, answer=msgspec.Raw))
+        sys.stdout.write(f"{bytes(said).decode()}\n")
+
+    def close(self) -> None:
+        for name in ("operator", "patient"):
+            if name in self.__dict__:
+                self.__dict__[name].close()
+
+    def _opened(self, *, patient: bool) -> "Operator":
+        from paceline.client import Operator, Retries
+        from paceline.launcher.data import find_key
+
+        retries = Retries() if patient else Retries(tries=1)
+        return Operator(self._urls(), find_key(self.key), retries=retries)
+
+    def _urls(self) -> "Urls":
+        return replace(urls_here(), **({"gateway": self.url} if self.url else {}))
+
+
+@dataclass(frozen=True)
+class FleetApi(GatewayApi):
+    """For a command that asks the other services too."""
+
+    dispatcher_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DISPATCHER_URL",
+            metavar="URL",
+            rich_help_panel=_PANEL,
+            help="The dispatcher. Left out: DISPATCHER_PORT (4001) of this machine.",
+        ),
+    ] = None
+    orchestrator_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="ORCHESTRATOR_URL",
+            metavar="URL",
+            rich_help_panel=_PANEL,
+            help="The orchestrator. Left out: ORCHESTRATOR_PORT (3000) of this machine.",
+        ),
+    ] = None
+
+    def _urls(self) -> "Urls":
+        given = {"dispatcher": self.dispatcher_url, "orchestrator": self.orchestrator_url}
+        return replace(super()._urls(), **{name: url for name, url in given.items() if url})
+
+
+@dataclass(frozen=True)
+class Paging:
+    """For a command that shows a list."""
+
+    limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="How many.")] = 50
+    cursor: Annotated[
+        str, typer.Option(metavar="CURSOR", show_default=False, help="Where to go on, as the page before said.")
+    ] = ""
+    all_: Annotated[bool, typer.Option("--all", help="Every page. With --json a line for each.")] = False
+
+    def show(self, api: GatewayApi, call: "Call[Page[T]]", draw: "Callable[[list[T]], None]") -> None:
+        """One page, or all of them. `call` has the page's limit and cursor already."""
+        if api.as_json:
+            self._show_json(api, call)
+        elif self.all_:
+            draw([item for page in pages(api, call) for item in page.items])
+        else:
+            page = api.ask(call)
+            draw(page.items)
+            if page.next_cursor:
+                say(f"There is more: --cursor {page.next_cursor}, or --all.")
+
+    def _show_json(self, api: GatewayApi, call: "Call[Any]") -> None:
+        import msgspec
+
+        raw: Call[msgspec.Raw] = replace(call, answer=msgspec.Raw)
+        for _ in range(MAX_PAGES):
+            said = api.ask(raw)
+            sys.stdout.write(f"{bytes(said).decode()}\n")
+            following = msgspec.json.decode(said, type=dict[str, Any]).get("nextCursor")
+            if not following or not self.all_:
+                return
+            raw = raw.at(following)
+        fail(_ENDLESS, Exit.FAILED)
+
+
+def pages(api: GatewayApi, call: "Call[Page[T]]") -> "Iterator[Page[T]]":
+    """A whole list, page by page."""
+    for _ in range(MAX_PAGES):
+        page = api.ask(call)
+        yield page
+        if not page.next_cursor:
+            return
+        call = call.at(page.next_cursor)
+    fail(_ENDLESS, Exit.FAILED)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that asks: shared options are taken apart for typer, errors become an exit code."""
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        with translated():
+            try:
+                command(**values)
+            finally:
+                for value in values.values():
+                    if isinstance(value, GatewayApi):
+                        value.close()
+
+    return grouped(run)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """An error becomes a sentence and an exit code."""
+    from paceline.client import (
+        Forbidden,
+        Misused,
+        PacelineError,
+        Refused,
+        TimedOut,
+        Unauthorized,
+        Unavailable,
+        Unreachable,
+    )
+    from paceline.launcher.errors import LauncherError
+
+    try:
+        yield
+    except LauncherError as error:
+        fail(error, error.exit_code)
+    except Misused as error:
+        fail(error, Exit.USAGE)
+    except Unavailable as error:
+        fail(error, Exit.UNREACHABLE)
+    except Unreachable as error:
+        fail(f"{error}\nIs it running? `paceline up` starts everything; `paceline doctor` looks for the cause.", 3)
+    except TimedOut as error:
+        fail(error, Exit.TIMED_OUT)
+    except Unauthorized as error:
+        fail(f"{error}\nThe key comes from --key, API_KEY or $PACELINE_DATA/api-key.", Exit.REFUSED)
+    except Forbidden as error:
+        fail(f"{error}\n`paceline keys self` shows what this key may do.", Exit.REFUSED)
+    except Refused as error:
+        fail(error, Exit.REFUSED if error.status < 500 else Exit.FAILED)
+    except PacelineError as error:
+        fail(error, Exit.FAILED)
+    except KeyboardInterrupt:
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def fail(message: object, exit_code: int) -> NoReturn:
+    say(f"paceline: {message}")
+    raise typer.Exit(int(exit_code))
+
+
+def urls_here() -> "Urls":
+    """Where the environment says, else on this machine."""
+    from paceline.client import Urls
+
+    def one(name: str, port: int) -> str:
+        return os.environ.get(f"{name}_URL") or f"http://127.0.0.1:{os.environ.get(f'{name}_PORT') or port}"
+
+    return Urls(one("GATEWAY", 4000), one("DISPATCHER", 4001), one("ORCHESTRATOR", 3000))

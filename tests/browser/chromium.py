@@ -1,0 +1,59 @@
+"""A real browser: Debian's Chromium, driven by Playwright."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+GRAVE = ("serious", "critical")
+
+
+def require_chromium() -> str:
+    """Its path. What is missing is said; in CI it is an error, because these tests would silently not run."""
+    path = shutil.which("chromium")
+    if path is not None:
+        return path
+    reason = "no chromium (see tools/ensure-browser)"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    print(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    path = require_chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS, headless=True)
+        yield browser
+        browser.close()
+
+
+def grave_faults(page: Page) -> list[str]:
+    """What axe-core finds of serious or critical accessibility faults: the rule, and where."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{fault['id']}: {node['html'][:160]} ({node['failureSummary'][:200]})"
+        for fault in found
+        if fault["impact"] in GRAVE
+        for node in fault["nodes"]
+    ]
+
+
+def faults_of_look(page: Page) -> list[str]:
+    """The same in light and dark, and whether it fits a phone; of a page that has loaded what it shows."""
+    found = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        found += [f"{theme}: {fault}" for fault in grave_faults(page)]
+    page.set_viewport_size({"width": 390, "height": 844})
+    width = page.evaluate("document.documentElement.scrollWidth")
+    return found if width == 390 else [*found, f"{width} px wide on a phone"]

@@ -1,0 +1,144 @@
+"""Compose: from a list and a text to a plan, and from the plan to one job."""
+
+import base64
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from .chromium import faults_of_look
+from .conftest import Open, Site
+
+WriteCsv = Callable[[str], Path]
+PEOPLE = "Phone,First name\n+44 7700 920001,Ada\n447700920002,עדה\n447700920003,\nnobody,Bob\n447700920009,Sue\n"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def drop(page: Page, file: Path, place: int = 0) -> None:
+    page.locator(".drop input").nth(place).set_input_files(file)
+
+
+def say(page: Page, words: str) -> None:
+    page.get_by_label("Text", exact=True).fill(words)
+
+
+def plan(page: Page) -> None:
+    page.get_by_role("button", name="Plan").click()
+
+
+def test_a_csv_is_planned_sent_and_watched_to_its_end(site: Site, open_page: Open, csv_file: WriteCsv) -> None:
+    """The plan tells who is left out and why; what is sent is what was planned."""
+    site.api.suppressions.add("447700920009")
+    page = open_page("/compose")
+    drop(page, csv_file(PEOPLE))
+    expect(page.get_by_text("5 recipients · numbers from “Phone” · columns: First_name")).to_be_visible()
+    say(page, "Hello ")
+    page.get_by_role("button", name="{{First_name}}").click()
+    expect(page.locator(".bubble-text")).to_have_text("Hello Ada")
+    page.get_by_label("The next recipient").click()
+    expect(page.locator(".bubble-text")).to_have_text("Hello עדה")
+    page.get_by_label("Tags").fill("from a file")
+    plan(page)
+    box = page.locator(".plan")
+    for words in ("2 will be written to", "2 refused", "1 on the suppression list", "Load on each number"):
+        expect(box).to_contain_text(words)
+    refused = page.get_by_role("region", name="Refused recipients")
+    expect(refused).to_contain_text("a variable has no value: First_name")
+    expect(refused).to_contain_text("not a phone number")
+    page.get_by_role("button", name="Send to 2 people").click()
+    expect(page.locator(".standing .chip")).to_have_text("done")
+    expect(page.locator(".standing-figure")).to_have_text("2 of 2 sent")
+    (job,) = site.api.jobs.list(tag="from a file").items
+    sent = {line["to"]: line["text"] for line in site.platform.ledger() if line["taskId"].startswith(job.job_id)}
+    assert sent == {"447700920001": "Hello Ada", "447700920002": "Hello עדה"}
+
+
+def test_a_changed_form_must_be_planned_again(open_page: Open) -> None:
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920011")
+    say(page, "Hello")
+    plan(page)
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+    say(page, "Hello, and more")
+    expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
+    expect(page.get_by_text("The form has changed since the plan.")).to_be_visible()
+
+
+def test_pressed_twice_it_is_sent_once(site: Site, open_page: Open) -> None:
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920012")
+    say(page, "Hello")
+    page.get_by_label("Tags").fill("twice")
+    plan(page)
+    page.get_by_role("button", name="Send to one person").dblclick()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Job")
+    assert len(site.api.jobs.list(tag="twice").items) == 1
+
+
+def test_an_image_goes_with_its_caption(site: Site, open_page: Open, tmp_path: Path) -> None:
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(PIXEL)
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920013")
+    page.get_by_label("Kind").select_option("image")
+    plan(page)
+    expect(page.get_by_text("Choose the image to send.")).to_be_visible()
+    drop(page, picture, 1)
+    expect(page.get_by_text("dot.png, ")).to_be_visible()
+    expect(page.locator(".bubble-image")).to_have_attribute("src", re.compile("^blob:"))
+    say(page, "A dot")
+    page.get_by_label("Tags").fill("picture")
+    plan(page)
+    page.get_by_role("button", name="Send to one person").click()
+    expect(page.locator(".standing .chip")).to_have_text("done")
+    (job,) = site.api.jobs.list(tag="picture").items
+    assert job.mode == "image"
+
+
+def test_what_is_missing_is_said_beside_its_field(open_page: Open) -> None:
+    page = open_page("/compose")
+    numbers = page.get_by_label("Numbers, one on each line")
+    plan(page)
+    for words in ("Nobody to write to yet.", "Nothing to say yet."):
+        expect(page.get_by_role("alert").filter(has_text=words)).to_be_visible()
+    numbers.fill("447700920014")
+    say(page, "Hi {{name}}")
+    plan(page)
+    expect(page.get_by_role("alert")).to_contain_text("{{name}} has no value: plain numbers bring none.")
+    numbers.fill("name,city\nAda,London")
+    expect(page.get_by_role("alert").first).to_contain_text("no column has phone numbers in it")
+    expect(page.get_by_role("button", name="Send to")).to_have_count(0)
+
+
+def test_a_file_that_cannot_be_read_says_why(open_page: Open, tmp_path: Path) -> None:
+    path = tmp_path / "old.csv"
+    path.write_bytes("to,name\n447700920015,Zoë".encode("latin-1"))
+    page = open_page("/compose")
+    drop(page, path)
+    expect(page.get_by_role("alert")).to_contain_text("old.csv cannot be used: it is not UTF-8")
+
+
+def test_what_the_gateway_refuses_is_told(open_page: Open) -> None:
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("12345\n")
+    say(page, "Hello")
+    plan(page)
+    expect(page.get_by_text("no contact could be accepted")).to_be_visible()
+
+
+def test_a_key_that_may_only_read_does_not_compose(open_page: Open) -> None:
+    page = open_page("/compose", who="reader")
+    expect(page.get_by_text("This page needs a key with the “send” scope.")).to_be_visible()
+    expect(page.get_by_role("button", name="Plan")).to_have_count(0)
+
+
+def test_it_is_accessible_and_fits_a_phone(open_page: Open, csv_file: WriteCsv) -> None:
+    page = open_page("/compose")
+    drop(page, csv_file(PEOPLE))
+    say(page, "Hello {{First_name}}")
+    plan(page)
+    expect(page.locator(".plan")).to_contain_text("will be written to")
+    assert faults_of_look(page) == []

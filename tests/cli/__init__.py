@@ -1,0 +1,1 @@
+"""The `paceline` command: what it asks for, what it prints, and how it ends."""

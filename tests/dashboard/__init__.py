@@ -1,0 +1,1 @@
+"""What the dashboard works out by itself, without a browser."""
