@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up images test prove chaos fuzz screenshots check lock clean
+.PHONY: help install demo up images test prove chaos soak fuzz screenshots check lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ prove: install ## the World over thousands of seeds, then every planted bug; ARG
 
 chaos: install ## real processes hurt at random under load; ARGS="--minutes 60 --seed 7" (power cuts and full disks need root)
 	@cd tests && ../$(BIN)/python -m chaos $(ARGS)
+
+soak: install ## a month of a thousand numbers in virtual time, hours; ARGS="--numbers 100 --messages 30000" for less
+	@$(BIN)/python -m paceline.testing.soak $(ARGS)
 
 fuzz: install ## thousands of requests nobody would think of, against all three services
 	@cd tests && ../$(BIN)/python -m fuzz $(ARGS)

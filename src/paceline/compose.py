@@ -92,7 +92,13 @@ def rules_of(settings: Settings) -> Rules:
         burst_limit=settings.burst_limit,
         burst_cooldown_ms=settings.burst_cooldown_ms,
     )
-    return Rules(parse(read_policy(settings.policy)), defaults, settings.liveness_ms, settings.global_rpm)
+    return Rules(
+        parse(read_policy(settings.policy)),
+        defaults,
+        liveness_ms=settings.liveness_ms,
+        global_rpm=settings.global_rpm,
+        retry_delay_ms=settings.retry_delay_ms,
+    )
 
 
 async def wait_for_redis(parts: Parts) -> None:

@@ -53,6 +53,32 @@ async def test_each_fact_with_what_belongs_to_it(platform: Platform) -> None:
     assert (rate["action"], rate["sessionId"], rate["details"]) == ("set_rpm", SESSION, {"to": 5})
 
 
+async def test_webhooks_suppressions_and_erasing_say_who_did_it(platform: Platform) -> None:
+    """They left no trace, although they decide who is written to and who is told."""
+    await platform.post_job()
+    hook = {"url": "http://127.0.0.1:9443/", "events": ["*"]}
+    webhook = (await platform.gateway.post("/v1/webhooks", json=hook)).json()["webhookId"]
+    asked = [
+        ("POST", f"/v1/webhooks/{webhook}/redrive", {}),
+        ("DELETE", f"/v1/webhooks/{webhook}", None),
+        ("POST", "/v1/suppressions", {"to": FRIEND}),
+        ("POST", "/v1/suppressions", {"to": FRIEND}),
+        ("DELETE", f"/v1/suppressions/{FRIEND}", None),
+        ("DELETE", f"/v1/recipients/{FRIEND}", None),
+    ]
+    for method, path, body in asked:
+        answer = await platform.gateway.request(method, path, json=body)
+        assert answer.status_code == 200, answer.text
+    await follow(platform)
+    rows = (await ask(platform, kind="OPERATOR"))["items"]
+    assert [row["action"] for row in reversed(rows)] == [
+        "create_webhook", "redrive_webhook", "remove_webhook", "suppress", "unsuppress", "erase_person",
+    ]  # fmt: skip
+    assert {row["by"] for row in rows} == {"bootstrap"}
+    assert FRIEND not in str(rows)
+    assert rows[-1]["details"] == {"webhookId": webhook}
+
+
 async def test_nobody_who_was_written_to_and_no_text_is_in_it(platform: Platform) -> None:
     await some_facts(platform)
     answer = await platform.orchestrator.get("/api/audit")

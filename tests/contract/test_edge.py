@@ -31,9 +31,9 @@ GUARDED = [
     pytest.param(("gateway", "GET", "/v1/dead-letters", "read"), id="dead letters"),
     pytest.param(("gateway", "POST", "/v1/dead-letters/replay", "send"), id="replay many"),
     pytest.param(("dispatcher", "GET", "/queue/status", "read"), id="queues"),
-    pytest.param(("orchestrator", "GET", "/api/sessions", "admin"), id="list sessions"),
+    pytest.param(("orchestrator", "GET", "/api/sessions", "read"), id="list sessions"),
     pytest.param(("orchestrator", "POST", "/api/sessions", "admin"), id="create a session"),
-    pytest.param(("orchestrator", "GET", "/api/sessions/s1", "admin"), id="look at a session"),
+    pytest.param(("orchestrator", "GET", "/api/sessions/s1", "read"), id="look at a session"),
 ]
 WITHOUT_BODY = (
     "/cancel", "/pause", "/resume", "/start", "/stop", "/clear", "/requeue", "/restart", "/restart/{session_id}",

@@ -305,11 +305,12 @@ async def test_what_an_answer_means(answer: httpx.Response | Exception, problem:
         return answer
 
     outbox = HttpOutbox("http://orchestrator:3000", "key-1", transport=httpx.MockTransport(respond))
-    posts = [Post("bad", {"taskId": "a", "text": "ж"}), Post("good", {"taskId": "b"})]
+    posts = [Post("bad", {"taskId": "a", "text": "ж"}, request_id="crm-42"), Post("good", {"taskId": "b"})]
     assert await outbox.enqueue_many(posts) == [problem, None]
     assert str(seen[0].url) == "http://orchestrator:3000/api/sessions/bad/outbox/enqueue"
     assert msgspec.json.decode(seen[0].content) == posts[0].body
     assert (seen[0].headers["X-API-KEY"], seen[0].headers["Content-Type"]) == ("key-1", "application/json")
+    assert [post.headers.get("X-Request-Id") for post in seen] == ["crm-42", None]
     await outbox.close()
 
 

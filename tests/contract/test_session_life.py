@@ -207,6 +207,7 @@ class TestRemove:
         async with platform.nothing_stored():
             error = refused(await remove(platform), 409, "TASKS_WAITING")
         assert error["details"]["waiting"] == 1
+        assert "last session" in error["message"]
         assert (await remove(platform, force="true")).status_code == 202
         assert (await platform.store.fleet.finish_removal(SESSION, now_ms=NOON)).code == "OK"
         refused(await platform.orchestrator.get(PATH), 404, "UNKNOWN_SESSION")
@@ -216,6 +217,13 @@ class TestRemove:
         epoch = await platform.connect("s2")
         await platform.dispatch()
         assert (await platform.claim(epoch, session="s2"))["task"]["taskId"] == sent["messageId"]
+
+    async def test_of_one_that_is_not_the_last_it_says_what_it_holds(self, platform: Platform) -> None:
+        """It said that this was the number's last session, which it was not."""
+        await platform.claimed()
+        await platform.register("s2")
+        error = refused(await remove(platform), 409, "TASKS_WAITING")
+        assert (error["details"]["waiting"], "last session" in error["message"]) == (1, False)
 
     async def test_force_is_a_boolean(self, platform: Platform) -> None:
         await platform.register()

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from paceline.kits.log_files import rotate
 from paceline.launcher.children import Child, ChildSpec
-from paceline.launcher.data import DataDirectory, rotate, tail
+from paceline.launcher.data import DataDirectory, tail
 
 from .support import alive, pid_in, until, until_sync
 

@@ -20,7 +20,9 @@ def test_the_scripts_score_a_phone_as_early_as_the_policy_hands_over(policy: str
 
 
 def test_the_rules_are_those_of_the_settings() -> None:
-    rules = compose.rules_of(Settings(burst_limit=7, burst_cooldown_ms=1_000, liveness_ms=5_000))
+    given = Settings(burst_limit=7, burst_cooldown_ms=1_000, liveness_ms=5_000, global_rpm=9, retry_delay_ms=4_000)
+    rules = compose.rules_of(given)
+    assert (rules.global_rpm, rules.retry_delay_ms) == (9, 4_000)
     assert (rules.pace_defaults.burst_limit, rules.pace_defaults.burst_cooldown_ms, rules.liveness_ms) == (
         7,
         1_000,

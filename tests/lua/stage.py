@@ -132,7 +132,7 @@ class Stage:
 
     def suppress(self, *recipients: str) -> Any:
         rows = [{"to": to, "info": "{}"} for to in recipients]
-        return self.call("suppress", add=rows)
+        return self.call("suppress", add=rows, by="k", now=self.now)
 
     # Phones
 

@@ -128,9 +128,9 @@ class TestSuppressions:
         assert value_of(guards.suppressed(["1", "9", "3"])) == {"1", "3"}
         assert [found.to for found in value_of(guards.suppressions("", 2))[0]] == ["1", "2"]
         assert [found.to for found in value_of(guards.suppressions("2", 2))[0]] == ["3"]
-        assert value_of(guards.unsuppress("2"))
+        assert value_of(guards.unsuppress("2", by="k", now_ms=T0))
         before = stage.dump()
-        assert not value_of(guards.unsuppress("2"))
+        assert not value_of(guards.unsuppress("2", by="k", now_ms=T0))
         assert stage.dump() == before
         assert stage.with_ttl() == set()
 

@@ -50,7 +50,7 @@ def test_the_same_message_again_does_nothing_at_all(stage: Stage, times: int) ->
     stage.connect()
     confirmed(stage)
     if times == 2:
-        value_of(stage.store.guards.unsuppress(PERSON))
+        value_of(stage.store.guards.unsuppress(PERSON, by="k", now_ms=stage.now))
     before = stage.dump()
     assert stop(stage)[:2] == ("REPEAT", False)
     assert stage.dump() == before
@@ -161,7 +161,8 @@ def test_the_confirmation_of_one_person_is_no_pass_for_another(stage: Stage) -> 
     stop(stage, "3A06", to=OTHER, confirm=False)
     job, _ = stage.send(OTHER, priority=3)
     info = {"to": PERSON, "at": 0, "confirmation": job.task_id(0)}
-    stage.call("suppress", add=[{"to": PERSON, "info": msgspec.json.encode(info).decode()}])
+    row = {"to": PERSON, "info": msgspec.json.encode(info).decode()}
+    stage.call("suppress", add=[row], by="k", now=stage.now)
     (facts,) = stage.look()
     assert facts.heads[0].suppressed
 
@@ -169,7 +170,7 @@ def test_the_confirmation_of_one_person_is_no_pass_for_another(stage: Stage) -> 
 def test_taken_off_the_list_and_put_back_the_exception_is_gone(stage: Stage) -> None:
     stage.connect()
     job = confirmed(stage)
-    assert value_of(stage.store.guards.unsuppress(TRUNK))
+    assert value_of(stage.store.guards.unsuppress(TRUNK, by="k", now_ms=stage.now))
     assert stage.redis.zcard(keys.suppressions()) == 0
     stage.suppress(PERSON)
     (facts,) = stage.look()

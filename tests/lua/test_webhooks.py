@@ -83,8 +83,8 @@ def test_removing_leaves_nothing(stage: Stage) -> None:
     save(stage)
     feed(stage, 3)
     webhook, delivery = taken(stage)
-    assert value_of(stage.store.webhooks.remove("wh_1"))
-    assert not value_of(stage.store.webhooks.remove("wh_1"))
+    assert value_of(stage.store.webhooks.remove("wh_1", by="k", now_ms=T0))
+    assert not value_of(stage.store.webhooks.remove("wh_1", by="k", now_ms=T0))
     assert stage.redis.keys("webhook*") == []
     assert settle(stage, webhook, delivery, DELIVERED).code == "GONE"
     assert stage.redis.keys("webhook*") == []
@@ -176,7 +176,7 @@ def test_after_a_hiccup_nothing_is_pulled_and_what_is_being_posted_never(stage: 
     settle(stage, *taken(stage), DELIVERED)
     assert log(stage, "pending")[-1].next_at == T0 + HOUR
     posting = taken(stage)[1]
-    value_of(stage.store.webhooks.redrive("wh_1", from_ms=None, until_ms=None, now_ms=stage.now))
+    value_of(stage.store.webhooks.redrive("wh_1", from_ms=None, until_ms=None, by="k", now_ms=stage.now))
     assert taken(stage)[1].id != posting.id
     assert take(stage).code == "NONE"
 
@@ -199,7 +199,7 @@ def test_redrive_starts_failed_ones_again_within_a_time_and_enables(stage: Stage
     for _ in range(3):
         settle(stage, *taken(stage), FAILED)
     settle(stage, *taken(stage), Verdict("failed", disable="GONE"))
-    answer = value_of(stage.store.webhooks.redrive("wh_1", from_ms=T0 + 2, until_ms=T0 + 3, now_ms=stage.now))
+    answer = value_of(stage.store.webhooks.redrive("wh_1", from_ms=T0 + 2, until_ms=T0 + 3, by="k", now_ms=stage.now))
     assert (answer.redriven, answer.pulled) == (2, 0)
     assert [(item.id, item.state, item.tries) for item in log(stage)] == [
         ("4-0", "failed", 1),
@@ -209,7 +209,7 @@ def test_redrive_starts_failed_ones_again_within_a_time_and_enables(stage: Stage
     ]
     assert state(stage).disabled_at is None
     assert [taken(stage)[1].id for _ in range(2)] == ["2-0", "3-0"]
-    assert value_of(stage.store.webhooks.redrive("wh_9", from_ms=None, until_ms=None, now_ms=T0)).code == "GONE"
+    assert value_of(stage.store.webhooks.redrive("wh_9", from_ms=None, until_ms=None, by="k", now_ms=T0)).code == "GONE"
 
 
 def test_the_newest_thousand_that_ended_are_kept(stage: Stage) -> None:

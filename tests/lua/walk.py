@@ -80,7 +80,7 @@ class Walk:
         if rng.random() < 0.3:
             self.stage.suppress(to)
         else:
-            self.stage.call("suppress", remove=[to])
+            self.stage.call("suppress", remove=[to], by="k", now=self.stage.now)
 
     def accept(self, rng: Random) -> None:
         fields = {"priority": rng.randint(1, 3), "validity_seconds": rng.choice([1, 24, 240]) * 3_600}

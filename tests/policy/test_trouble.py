@@ -1,5 +1,6 @@
 """Trouble: what failures cost at the end of a job, and how many the numbers show."""
 
+import msgspec
 import pytest
 
 from paceline.policy import trouble
@@ -70,6 +71,16 @@ def test_a_large_fleet_is_asked_in_part(monkeypatch):
 def test_what_it_costs(parts, share, low, high):
     """More numbers, more chances that one of them is late; a retry counts if it outlasts all others."""
     assert low <= later_ms(parts, share, retry_ms=RETRY_MS) <= high
+
+
+def test_a_retry_is_waited_for_as_long_as_the_setting_says():
+    """It was counted with the default, whatever `RETRY_DELAY_MS` was."""
+
+    def end(retry_ms: int) -> int:
+        rules = msgspec.structs.replace(RULES, retry_delay_ms=retry_ms)
+        return Forecast(Backlog(1_600), [(hot(), 40)], rules=rules, fails=0.2, now_ms=NOON).outlook().finish_ms
+
+    assert end(600_000) - end(60_000) > 300_000
 
 
 def test_trouble_never_ends_a_job_earlier():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from house.support import alive, until
+from paceline.kits.log_files import MAX_BYTES
 from paceline.kits.processes import PidFile, Process
 from paceline.orchestrator.runners.base import StartRefused
 from paceline.orchestrator.runners.process import ProcessRunner
@@ -165,6 +166,17 @@ async def test_a_file_that_was_written_by_half_is_no_worker(runner: ProcessRunne
     assert await seen(runner) == [("s1", "", 0, "exited")]
     await runner.start(spec())
     assert (await worker(runner)).state == "running"
+
+
+async def test_a_long_log_is_cut_while_its_worker_runs(runner: ProcessRunner, tmp_path: Path) -> None:
+    """Only `paceline up` did that; an orchestrator by itself let them grow for ever."""
+    await runner.start(spec())
+    log = tmp_path / "log" / "worker-s1.log"
+    await until(lambda: log.read_bytes().endswith(b"up\n"))
+    with log.open("ab") as file:
+        file.truncate(MAX_BYTES + 1)
+    await runner.usage([(await worker(runner)).handle])
+    assert (log.stat().st_size, log.with_suffix(".log.1").stat().st_size) == (0, MAX_BYTES + 1)
 
 
 async def test_what_cannot_be_started_says_why(runner: ProcessRunner) -> None:

@@ -166,9 +166,10 @@ async def test_opening_twice_changes_nothing(shelf: Shelf) -> None:
 records = st.one_of(
     st.builds(Greeted, at=st.just(NOW)),
     st.builds(
-        lambda task, attempt: Intent(task, f"id-{task}", "4477", attempt, NOW),
+        lambda task, attempt, asked: Intent(task, f"id-{task}", "4477", attempt, NOW, request_id=asked),
         st.sampled_from("abc"),
         st.integers(1, 3),
+        st.sampled_from(["", "crm-42"]),
     ),
     st.builds(
         Result, task_id=st.sampled_from("abc"), outcome=st.sampled_from(Outcome), at=st.just(NOW), error=st.just(None)

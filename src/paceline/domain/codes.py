@@ -67,7 +67,7 @@ CODES: dict[str, str] = {
     "STALE_TOKEN": "409: this claim is not yours any more",
     "SUPPRESSED": "422: this person must not be written to",
     "TAKEN": "409: this sessionId belongs to another number",
-    "TASKS_WAITING": "409: messages wait for this number and this is its last session; details.waiting",
+    "TASKS_WAITING": "409: it holds messages, or some wait for the number and it is its last session; details.waiting",
     "TASK_GONE": "409: this task was taken back, canceled or has ended meanwhile",
     "TEXT_TOO_LONG": "400, or in `rejected`: over 4,096 characters after variables",
     "TOO_MANY_COLUMNS": "in `rejected`: this CSV row has more fields than the header",

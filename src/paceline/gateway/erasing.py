@@ -26,7 +26,7 @@ class Erasing:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def erase(self, raw: str, *, now_ms: int) -> ErasedPerson:
+    async def erase(self, raw: str, *, by: str, now_ms: int) -> ErasedPerson:
         to = person(raw)
         if to is None:
             raise BadRequest("INVALID_NUMBER", "this is no possible phone number", field="to")
@@ -40,6 +40,8 @@ class Erasing:
         tally.erased += await people.erase_traces(numbers)
         tally.erased += await people.erase_letters(numbers)
         tally.erased += await people.erase_events(numbers)
+        if tally.canceled or tally.erased or tally.open:
+            await people.note_erased(tally.canceled, tally.erased, tally.open, by=by, now_ms=now_ms)
         return ErasedPerson(
             to=to,
             canceled=tally.canceled,

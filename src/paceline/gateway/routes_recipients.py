@@ -3,12 +3,12 @@
 from litestar import delete
 from litestar.params import FromPath
 
-from paceline.edge import Keys
+from paceline.edge import Keys, holder
 from paceline.gateway.erasing import Erasing
 from paceline.gateway.routes_common import KEY
 from paceline.gateway.schemas import ErasedPerson
 from paceline.kits.clock import Clock
-from paceline.kits.web import Handler
+from paceline.kits.web import AnyRequest, Handler
 
 
 def recipient_routes(erasing: Erasing, keys: Keys, clock: Clock) -> list[Handler]:
@@ -20,9 +20,9 @@ def recipient_routes(erasing: Erasing, keys: Keys, clock: Clock) -> list[Handler
         guards=[keys.requires("admin")],
         security=KEY,
     )
-    async def erase_recipient(to: FromPath[str]) -> ErasedPerson:
+    async def erase_recipient(request: AnyRequest, to: FromPath[str]) -> ErasedPerson:
         """What waits for them is canceled, and their number is removed from everything that is kept; the counts of jobs
         stay right. On the suppression list they stay. Asking again does no harm, and finishes what a worker held."""
-        return await erasing.erase(to, now_ms=clock.now_ms())
+        return await erasing.erase(to, by=holder(request), now_ms=clock.now_ms())
 
     return [erase_recipient]

@@ -71,8 +71,8 @@ def suppression_routes(suppressions: Suppressions, keys: Keys, clock: Clock) -> 
         guards=[keys.requires("admin")],
         security=KEY,
     )
-    async def remove_suppression(to: FromPath[str]) -> Removed:
+    async def remove_suppression(request: AnyRequest, to: FromPath[str]) -> Removed:
         """Needs the admin scope: a key that may send must not be able to lift what stops it."""
-        return await suppressions.remove(to)
+        return await suppressions.remove(to, by=holder(request), now_ms=clock.now_ms())
 
     return [list_suppressions, add_suppressions, remove_suppression]

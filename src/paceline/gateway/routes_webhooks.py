@@ -43,9 +43,9 @@ def webhook_routes(desk: WebhookDesk, keys: Keys, clock: Clock) -> list[Handler]
         return Response(created, status_code=201, headers={"Cache-Control": "no-store"})
 
     @delete("/v1/webhooks/{webhook_id:str}", status_code=200, summary="Stop posting events there", **admin)
-    async def remove_webhook(webhook_id: FromPath[str]) -> WebhookRemoved:
+    async def remove_webhook(request: AnyRequest, webhook_id: FromPath[str]) -> WebhookRemoved:
         """With its log and all that waits for it."""
-        return await desk.remove(webhook_id)
+        return await desk.remove(webhook_id, by=holder(request), now_ms=clock.now_ms())
 
     @get("/v1/webhooks/{webhook_id:str}/deliveries", summary="What was posted there, the newest first", **admin)
     async def list_deliveries(
@@ -65,6 +65,6 @@ def webhook_routes(desk: WebhookDesk, keys: Keys, clock: Clock) -> list[Handler]
         """Failed deliveries of events between `from` and `until` start again, under their old `webhook-id`; waiting
         ones go now. A disabled webhook is enabled."""
         asked = await read_body(request, RedriveRequest)
-        return await desk.redrive(webhook_id, asked, now_ms=clock.now_ms())
+        return await desk.redrive(webhook_id, asked, by=holder(request), now_ms=clock.now_ms())
 
     return [list_webhooks, create_webhook, remove_webhook, list_deliveries, redrive]

@@ -56,9 +56,9 @@ class Suppressions:
             added += await self._store.guards.suppress(items[start : start + BATCH])
         return added
 
-    async def remove(self, raw: str) -> Removed:
+    async def remove(self, raw: str, *, by: str, now_ms: int) -> Removed:
         to = _number(raw, "to")
-        if not await self._store.guards.unsuppress(to):
+        if not await self._store.guards.unsuppress(to, by=by, now_ms=now_ms):
             raise NotFound("NOT_FOUND", "this person is not on the list", field="to")
         return Removed(to=to)
 

@@ -144,8 +144,8 @@ class WebhookDesk:
         items = [_view(state) for state in found[:limit]]
         return WebhookPage(items=items, next_cursor=items[-1].webhook_id if len(found) > limit else None)
 
-    async def remove(self, webhook: str) -> WebhookRemoved:
-        if not await self._store.webhooks.remove(webhook):
+    async def remove(self, webhook: str, *, by: str, now_ms: int) -> WebhookRemoved:
+        if not await self._store.webhooks.remove(webhook, by=by, now_ms=now_ms):
             raise _unknown()
         return WebhookRemoved(webhook_id=webhook)
 
@@ -160,10 +160,9 @@ class WebhookDesk:
         following = str(found[-1].number) if len(found) == limit else None
         return DeliveryPage(items=[_delivery(delivery) for delivery in found], next_cursor=following)
 
-    async def redrive(self, webhook: str, asked: RedriveRequest, *, now_ms: int) -> RedriveAnswer:
-        answer = await self._store.webhooks.redrive(
-            webhook, from_ms=_moment(asked.from_, "from"), until_ms=_moment(asked.until, "until"), now_ms=now_ms
-        )
+    async def redrive(self, webhook: str, asked: RedriveRequest, *, by: str, now_ms: int) -> RedriveAnswer:
+        first, last = _moment(asked.from_, "from"), _moment(asked.until, "until")
+        answer = await self._store.webhooks.redrive(webhook, from_ms=first, until_ms=last, by=by, now_ms=now_ms)
         if answer.code == "GONE":
             raise _unknown()
         return RedriveAnswer(redriven=answer.redriven, pulled=answer.pulled)

@@ -35,7 +35,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4"
 FRESH_MS = 1_000
 """How old what was read may be: several who ask at once cost one reading."""
 READING_SECONDS = 8.0
-"""Prometheus gives up after ten; what was counted is told in time even if the store stands still."""
+"""For all that is read. Prometheus gives up after ten; what was counted is told even if the store stands still."""
 
 # A second series for each one, about when it began: nobody looks at it.
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -96,13 +96,15 @@ class Metrics:
         """Everything in Prometheus' text format."""
         async with self._reading:
             if monotonic_ms() - self._read_at_ms >= FRESH_MS:
-                self._read.readings = [reading for source in self._sources for reading in await self._ask(source)]
+                until = asyncio.get_running_loop().time() + READING_SECONDS
+                found = [await self._ask(source, until) for source in self._sources]
+                self._read.readings = [reading for readings in found for reading in readings]
                 self._read_at_ms = monotonic_ms()
         return generate_latest(self.registry)
 
-    async def _ask(self, source: Source) -> Sequence[Reading]:
+    async def _ask(self, source: Source, until: float) -> Sequence[Reading]:
         try:
-            async with asyncio.timeout(READING_SECONDS / len(self._sources)):
+            async with asyncio.timeout_at(until):
                 return list(await source())
         except (self._expected, TimeoutError) as error:
             log.warning(

@@ -88,14 +88,3 @@ def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:
     except OSError:
         return "(no log)"
     return "\n".join(text.splitlines()[-lines:]) or "(the log is empty)"
-
-
-def rotate(path: Path, max_bytes: int = 20_000_000) -> None:
-    """Keep a log that a running child appends to within bounds: one older part, then from the start.
-
-    Copied and truncated rather than renamed, because the child holds the file open. A line written in between
-    is lost.
-    """
-    if path.stat().st_size > max_bytes:
-        path.with_suffix(".log.1").write_bytes(path.read_bytes())
-        os.truncate(path, 0)

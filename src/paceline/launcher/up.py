@@ -14,11 +14,12 @@ from types import TracebackType
 from typing import Self
 
 from paceline.kits.http import STOP_SIGNALS
+from paceline.kits.log_files import rotate
 from paceline.kits.logging import configure_logging
 from paceline.kits.tasks import Supervisor
 from paceline.launcher.children import Child, ChildSpec
 from paceline.launcher.client import ApiError, PlatformClient
-from paceline.launcher.data import DataDirectory, rotate, tail
+from paceline.launcher.data import DataDirectory, tail
 from paceline.launcher.errors import LauncherError
 from paceline.launcher.fake_whatsapp import HOST, FakeWhatsApp, Scanner
 from paceline.launcher.preflight import (
@@ -231,7 +232,9 @@ class Platform:
     async def _keep_logs_small(self) -> None:
         while True:
             for path in self.data.log.glob("*.log"):
-                rotate(path)
+                # The orchestrator minds those of its workers.
+                if not path.name.startswith("worker-"):
+                    rotate(path)
             await asyncio.sleep(LOG_CHECK_SECONDS)
 
 

@@ -127,8 +127,9 @@ class Registry:
         """Whether it changed anything: what is so already is no mistake."""
         answer = await self._store.fleet.wish(session, wish, reason=OPERATOR, by=by, now_ms=now_ms, force=force)
         if answer.code == "TASKS_WAITING":
-            message = "messages wait for this number and this is its last session; repeat with force=true"
-            raise Conflict("TASKS_WAITING", message, details={"waiting": answer.waiting})
+            why = "messages wait for this number and this is its last session" if answer.last else "it holds messages"
+            details = {"waiting": answer.waiting}
+            raise Conflict("TASKS_WAITING", f"{why}; repeat with force=true to remove it all the same", details=details)
         _raise_for(answer.code)
         return answer.changed
 

@@ -98,6 +98,8 @@ class Rules(msgspec.Struct, frozen=True):
     liveness_ms: int = 60_000
     global_rpm: int = 0
     """A ceiling for the whole fleet; 0 is none."""
+    retry_delay_ms: int = 60_000
+    """Before the first retry; here for the forecast, which has to count with it."""
 
     @property
     def lead_ms(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from paceline.policy import pacing, retry, trouble
+from paceline.policy import pacing, trouble
 from paceline.policy.facts import Rules
 from paceline.policy.kinds import HORIZON_DAYS, Group, together
 from paceline.policy.trust import DAY_MS
@@ -19,7 +19,6 @@ from paceline.policy.walk import Walk
 from paceline.policy.workday import NEVER, Groups, Kind
 
 ROUTE_AHEAD = 200
-_RETRY_MS = retry.RetrySettings().retry_delay_ms
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -114,7 +113,7 @@ class Forecast:
             for (walk, count), queue, share in zip(self._walks, self._queues, shares, strict=True)
             if share.messages
         ]
-        return trouble.later_ms(parts, self._fails, retry_ms=_RETRY_MS)
+        return trouble.later_ms(parts, self._fails, retry_ms=self._rules.retry_delay_ms)
 
     def sent_by(self, deadline_ms: int) -> float:
         """How many of all that waits will have gone out by then."""

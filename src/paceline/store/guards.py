@@ -114,12 +114,13 @@ class Guards:
         return found
 
     async def suppress(self, items: list[Suppression]) -> int:
-        """Adds; returns how many are new."""
+        """Adds; returns how many are new. All of them in one go are of one caller."""
         rows = [suppression_row(item) for item in items]
-        return (await self._caller.call("suppress", Changed, add=rows)).changed
+        by, now_ms = items[0].source, items[0].at
+        return (await self._caller.call("suppress", Changed, add=rows, by=by, now=now_ms)).changed
 
-    async def unsuppress(self, to: str) -> bool:
-        return (await self._caller.call("suppress", Changed, remove=notations(to))).changed > 0
+    async def unsuppress(self, to: str, *, by: str, now_ms: int) -> bool:
+        return (await self._caller.call("suppress", Changed, remove=notations(to), by=by, now=now_ms)).changed > 0
 
     async def suppressions(self, after: str, limit: int) -> tuple[list[Suppression], str | None]:
         """A page by their digits, and where the next one begins. A person stands there once, as they were given."""

@@ -125,6 +125,12 @@ class People:
             count += await self._erase_deliveries(numbers, webhook)
         return count
 
+    async def note_erased(self, canceled: int, erased: int, still_open: int, *, by: str, now_ms: int) -> None:
+        """For the audit trail: who asked, not whom it was about."""
+        await self._caller.call(
+            "note_erased", Answer, canceled=canceled, erased=erased, open=still_open, by=by, now=now_ms
+        )
+
     async def _erase_deliveries(self, numbers: Sequence[str], webhook: str) -> int:
         count, cursor = 0, "0"
         while True:

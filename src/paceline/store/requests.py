@@ -1,6 +1,6 @@
 """Which request a message came with, for the lines that are logged about it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from paceline.domain.errors import Unavailable
@@ -19,11 +19,11 @@ class RequestIds:
     async def of(self, tasks: Sequence[str]) -> list[str]:
         """In the order of the tasks; empty where nobody knows. One round trip at most."""
         jobs = [parsed[0] if (parsed := parse_task_id(task)) else "" for task in tasks]
-        await self._learn({job for job in jobs if job} - self._known.keys())
+        if unknown := {job for job in jobs if job} - self._known.keys():
+            await self._learn(list(unknown))
         return [self._known.get(job, "") for job in jobs]
 
-    async def _learn(self, jobs: Iterable[str]) -> None:
-        unknown = sorted(jobs)
+    async def _learn(self, unknown: list[str]) -> None:
         # A line without its id is better than a step that fails for the sake of its line.
         with suppress(Unavailable):
             self._known.update(zip(unknown, await self._store.request_ids(unknown), strict=True))

@@ -97,12 +97,14 @@ class Webhooks:
 
     async def save(self, record: WebhookRecord) -> str:
         text = msgspec.json.encode(record).decode()
-        return (
-            await self._caller.call("save_webhook", Answer, id=record.webhook_id, record=text, limit=WEBHOOKS_LIMIT)
-        ).code
+        answer = await self._caller.call(
+            "save_webhook", Answer, id=record.webhook_id, record=text, limit=WEBHOOKS_LIMIT,
+            by=record.created_by, now=record.created_at,
+        )  # fmt: skip
+        return answer.code
 
-    async def remove(self, webhook: str) -> bool:
-        return (await self._caller.call("remove_webhook", Answer, id=webhook)).code == "OK"
+    async def remove(self, webhook: str, *, by: str, now_ms: int) -> bool:
+        return (await self._caller.call("remove_webhook", Answer, id=webhook, by=by, now=now_ms)).code == "OK"
 
     async def all(self) -> list[WebhookState]:
         """Every webhook, the oldest first."""
@@ -147,9 +149,11 @@ class Webhooks:
             kept=LOG_KEPT, settled=RECOVERED_AFTER_MS, now=now_ms,
         )  # fmt: skip
 
-    async def redrive(self, webhook: str, *, from_ms: int | None, until_ms: int | None, now_ms: int) -> Redriven:
+    async def redrive(
+        self, webhook: str, *, from_ms: int | None, until_ms: int | None, by: str, now_ms: int
+    ) -> Redriven:
         return await self._caller.call(
-            "redrive_webhook", Redriven, id=webhook, **{"from": from_ms, "until": until_ms}, now=now_ms
+            "redrive_webhook", Redriven, id=webhook, **{"from": from_ms, "until": until_ms}, by=by, now=now_ms
         )
 
     async def deliveries(self, webhook: str, before: int | None, limit: int, state: str | None) -> list[Delivery]:

@@ -20,6 +20,8 @@ class Wished(Answer, frozen=True):
     generation: int = 0
     phone: str = ""
     waiting: int = 0
+    last: bool = False
+    """TASKS_WAITING: it is the number's last session, so what waits for the number counts."""
 
 
 CommandKind = Literal["pair", "scan", "logout"]

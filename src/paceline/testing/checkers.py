@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from paceline.testing import judges_events, judges_limits, judges_messages, judges_pace, judges_words
+from paceline.testing import judges_events, judges_fleet, judges_limits, judges_messages, judges_pace, judges_words
 from paceline.testing.evidence import Evidence
 from paceline.testing.world import World
 
@@ -37,6 +37,10 @@ JUDGES: list[tuple[str, Callable[[Evidence], Iterator[str]]]] = [
     ("I5", judges_messages.first_things_first),
     ("I5", judges_messages.first_come_first_served),
     ("I6", judges_messages.done_once),
+    ("I7", judges_fleet.places_are_kept),
+    ("I8", judges_fleet.one_worker_per_session),
+    ("I8", judges_fleet.none_is_left_behind),
+    ("I8", judges_fleet.a_hung_worker_is_replaced),
     ("events", judges_events.customers_are_told),
     ("I9", judges_limits.stop_means_stop),
     ("I9", judges_words.stop_is_confirmed_once),
@@ -48,6 +52,7 @@ JUDGES: list[tuple[str, Callable[[Evidence], Iterator[str]]]] = [
     ("I10", judges_limits.no_new_chats_while_restricted),
     ("I10", judges_limits.people_it_knows_go_on),
     ("I10", judges_limits.a_banned_number_is_still),
+    ("I10", judges_fleet.a_banned_number_keeps_its_address),
     ("I10", judges_limits.the_breaker_trips),
     ("I10", judges_limits.a_cool_down_is_kept),
 ]

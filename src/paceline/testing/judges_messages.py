@@ -1,6 +1,7 @@
 """Judges of single messages and jobs: nothing is lost, repeated, out of turn, or ended without a reason (I1, I2, I5,
 I6)."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -105,6 +106,9 @@ def what_was_asked_is_what_went_out(evidence: Evidence) -> Iterator[str]:
         view = evidence.messages[task]
         plan = evidence.world.jobs[view.job.job_id]
         for line in lines:
+            file = hashlib.sha256(plan.file.encode()).hexdigest() if plan.file else None
+            if line.media_sha256 != file:
+                yield f"{task}: the file that went out at {line.at} is not the one that was asked for"
             if line.text != plan.text or line.to != view.contact.to:
                 yield f"{task}: {line.text!r} to {line.to} is not what was asked"
             if plan.phone is not None and evidence.phone_of(line) != plan.phone:

@@ -4,18 +4,19 @@ run ends. Both write down when they began and when they were answered; `presses`
 from collections.abc import Awaitable, Callable
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from paceline.dispatcher.operators import Operator
 from paceline.dispatcher.schemas import PacerRequest
 from paceline.dispatcher.watching import Watching
 from paceline.domain.errors import RequestError
 from paceline.domain.sessions import OPERATOR
+from paceline.policy.proxy_health import CHECKER
 from paceline.store import keys
 from paceline.store.store import Store
 from paceline.store.wishes import Wish
 from paceline.testing.outside import Pressed
-from paceline.testing.people import People, cancel_job
+from paceline.testing.people import People, cancel_job, proxy_url
 from paceline.testing.plans import MINUTE_MS, Deed, PhonePlan
 from paceline.testing.steps import Pause, Process
 
@@ -55,7 +56,13 @@ class Operators(People):
             self._hear(self.scenario.phones[deed.which], *deed.value)
         elif deed.kind in ("pause", "resume", "stop", "start", "guard"):
             await self._press(process, deed.kind, "", deed.value)
-        elif deed.kind in ("pause_session", "resume_session"):
+        elif deed.kind == "clock":
+            self.sim.jump(deed.value)
+        elif deed.kind == "hang":
+            self._hang(self.scenario.phones[deed.which].session, deed.value)
+        elif deed.kind in ("proxy_bad", "proxy_ok"):
+            await self._press(process, deed.kind, "", deed.which)
+        elif deed.kind in ("pause_session", "resume_session", "restart_session"):
             await self._press(process, deed.kind, _AT + self.scenario.phones[deed.which].session)
         else:
             await self._press(process, deed.kind, self.scenario.phones[deed.which].session, deed.value)
@@ -83,6 +90,9 @@ class Operators(People):
             ),
             "pause_session": lambda: self._wish(which, "pause"),
             "resume_session": lambda: self._wish(which, "resume"),
+            "restart_session": lambda: self._wish(which, "restart"),
+            "proxy_bad": lambda: self._mark(value, "BAD"),
+            "proxy_ok": lambda: self._mark(value, "OK"),
             "pause_job": lambda: self._job(self._jobs.queues.pause_job, which),
             "resume_job": lambda: self._job(self._jobs.queues.resume_job, which),
             "cancel_message": lambda: self._cancel_message(which),
@@ -116,6 +126,24 @@ class Operators(People):
         session, now_ms = which.removeprefix(_AT), self.sim.now_ms
         answer = await self._store.fleet.wish(session, wish, reason=OPERATOR, by="operator", now_ms=now_ms)
         return answer.code == "OK"
+
+    async def _mark(self, number: int, state: Literal["OK", "BAD"]) -> bool:
+        """As the checks of proxies do, after some that failed or succeeded."""
+        rows, _ = await self._store.inventory.proxies(0, 100)
+        found = [row.proxy_id for row in rows if row.url == proxy_url(number)]
+        for proxy in found:
+            await self._store.fleet.mark_proxy(
+                proxy, state, reason="no answer in time", by=CHECKER, now_ms=self.sim.now_ms
+            )
+        return bool(found)
+
+    def _hang(self, session: str, ms: int) -> None:
+        """Its worker stands still, and does not end."""
+        runner = self.world.runner
+        for life in runner.lives if runner else ():
+            if life.spec.session_id == session and life.ended_ms is None:
+                self.sim.freeze(life.process, ms)
+                self.outside.hung.append((life, self.sim.now_ms - self.sim.jumped_ms))
 
     async def _cancel_message(self, task: str) -> bool:
         """In the queue where it lies; asking for it is free, so the World asks."""
@@ -176,10 +204,24 @@ class Operators(People):
             found += [("cooldown", plan.session) for plan, (_, until) in known if int(until or 0) > self.sim.now_ms]
         if len(banned) == len(numbers) and not self.scenario.restores:
             found += [("all_banned", "")]
+        failed = self._failed()
+        found += [("restart_session", _AT + session) for session in failed]
         held = [plan.session for plan, is_paused in zip(self.scenario.phones, paused, strict=True) if is_paused == "1"]
         found += [("resume_session", _AT + session) for session in held]
         states = zip(jobs, rest[len(numbers) : len(numbers) + len(jobs)], strict=True)
         return found + [("resume_job", job_id) for job_id, state in states if state == "PAUSED"]
+
+    def _failed(self) -> list[str]:
+        """Sessions that the platform has given up, and whose number is not banned."""
+        if self.world.runner is None:
+            return []
+        phones = self.scenario.phones
+        rows = self.world.redis.read(
+            *[("HGET", keys.session(plan.session), "connection") for plan in phones],
+            *[("HGET", keys.phone(plan.phone), "quarantined") for plan in phones],
+        )
+        states = zip(phones, rows, rows[len(phones) :], strict=False)
+        return [plan.session for plan, state, banned in states if state == "FAILED" and banned != "1"]
 
     async def _put_right(self, process: Process, kind: str, which: str) -> None:
         if kind == "all_banned":
@@ -194,7 +236,12 @@ class Operators(People):
 
     async def _restore(self, process: Process, session: str) -> None:
         """The platform lifts the ban; the workers are started anew, and then somebody says so."""
-        self.world.workers.lift_bans(self.outside.phone_of[session])
+        phone = self.outside.phone_of[session]
+        self.world.workers.lift_bans(phone)
+        if self.world.runner is not None:
+            for plan in self.scenario.phones:
+                if plan.phone == phone:
+                    await self._press(process, "restart_session", _AT + plan.session)
         for _ in range(20):
             await Pause(self.sim.now_ms + 30_000)
             if (await self._press(process, "requeue", session)).ok:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from paceline.domain.errors import Conflict, RequestError, Unavailable
+from paceline.domain.media import Media
 from paceline.gateway.idempotency import Idempotency
 from paceline.gateway.intake import Intake
 from paceline.gateway.schemas import JobRequest, SendRequest
@@ -48,9 +49,11 @@ class Client(People):
     async def live(self, process: Process) -> None:
         """Registers the fleet, then does everything the scenario says, each at its time and until it is answered."""
         store = self.world.store(self.world.gateway)
-        intake = Intake(store, self.world.rules, Random(self.scenario.seed))
+        intake = Intake(store, self.world.rules, Random(self.scenario.seed), media=self.world.files)
         if self.world.customer is not None:
             await self.insist(process, self.world.customer.subscribe)
+        if self.scenario.around.proxies:
+            await self.insist(process, partial(self._add_proxies, store))
         for phone in self.scenario.phones:
             await self.insist(process, partial(self._register, store, phone))
         for at_ms, deed in sorted(self._deeds(store, intake), key=lambda item: item[0]):
@@ -70,9 +73,18 @@ class Client(People):
             deeds.append((at_ms, partial(self._cancel, store, self.scenario.jobs[index])))
         return deeds
 
+    async def _add_proxies(self, store: Store) -> None:
+        urls = [proxy_url(number) for number in range(self.scenario.around.proxies)]
+        await store.inventory.add_proxies(urls, limit=100, by="world", now_ms=self.sim.now_ms)
+
+    @property
+    def _driver(self) -> str:
+        """As far as the platform knows: one that goes out by a proxy, if there are any."""
+        return "baileys" if self.scenario.around.proxies else "simulated"
+
     async def _register(self, store: Store, phone: PhonePlan) -> None:
         await store.sessions.register(
-            phone.session, phone.phone, driver="simulated", created_at_ms=self.scenario.start_ms - phone.age_ms,
+            phone.session, phone.phone, driver=self._driver, created_at_ms=self.scenario.start_ms - phone.age_ms,
             timezone=phone.timezone, tags=[], limit=4, now_ms=self.sim.now_ms,
         )  # fmt: skip
 
@@ -103,8 +115,10 @@ class Client(People):
             )
             answer = await intake.send(single, by="world", job_id=job_id, idem_key=job.name, now_ms=now_ms)
         else:
+            file = await self._upload(job, now_ms) if job.file else None
             request = JobRequest(
-                mode="message",
+                mode="document" if file else "message",
+                media_ref=file.ref if file else None,
                 contacts=list(job.contacts),
                 text=job.text,
                 priority=job.priority,
@@ -118,9 +132,14 @@ class Client(People):
             answer = await intake.job(request, by="world", job_id=job_id, idem_key=job.name, now_ms=now_ms)
         return msgspec.json.encode(answer)
 
+    async def _upload(self, job: JobPlan, now_ms: int) -> Media:
+        file = self.world.files.keep(job.file)
+        await self.world.gateway_store.media.save(file, now_ms=now_ms)
+        return file
+
     async def _outage(self) -> None:
         worker = self.world.workers.of(self.scenario.phones[0].session)
-        worker.frozen_until_ms = self.sim.now_ms + self.scenario.outage[1]
+        self.sim.freeze(worker, self.scenario.outage[1])
 
     async def _suppress(self, store: Store, to: str) -> None:
         await store.guards.suppress([Suppression(to, self.sim.now_ms)])
@@ -129,6 +148,10 @@ class Client(People):
     async def _cancel(self, store: Store, job: JobPlan) -> None:
         for job_id in self.world.ids_of(job):
             await cancel_job(self.world, store, job_id)
+
+
+def proxy_url(number: int) -> str:
+    return f"socks5h://user:secret@10.0.0.{number + 1}:1080"
 
 
 async def cancel_job(world: "World", store: Store, job_id: str) -> None:

@@ -67,6 +67,8 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     phone: str | None = None
     """The number it names."""
     says: str = ""
+    file: str = ""
+    """What stands in the file it sends; empty: it sends none."""
 
     @property
     def text(self) -> str:
@@ -76,6 +78,7 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
 DeedKind = Literal[
     "pause", "resume", "stop", "start", "rpm", "pacer", "cooldown", "requeue", "cancel_queue", "guard",
     "pause_job", "resume_job", "pause_session", "resume_session", "cancel_message", "hear", "stop_word",
+    "restart_session", "proxy_bad", "proxy_ok", "hang", "clock",
 ]  # fmt: skip
 
 
@@ -107,6 +110,12 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: str = ""
     """What somebody is answered who says stop."""
     receiver: Receiver | None = None
+    provisioned: bool = False
+    """Workers are begun by the provisioner and watched by the watchdog; else each boots again by itself."""
+    bad_files: float = 0.0
+    """How likely a worker gets no file, or a damaged one."""
+    proxies: int = 0
+    """How many there are; 0: the numbers go out directly."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from unittest.mock import patch
 import msgspec
 
 from paceline.domain.ids import whatsapp_id
+from paceline.orchestrator.provisioner import Provisioner
+from paceline.orchestrator.runners.base import Seen
 from paceline.policy import gate, pacing, retry, routing, smartguard
 from paceline.policy.trust import Level, Policy
 
@@ -105,6 +107,41 @@ def _no_name_counts(fleet: routing.Fleet, sticky: Any, named: Any, *more: Any) -
 
 def _all_are_old(policy: Policy, created_at_ms: int | None, *, now_ms: int) -> Level:
     return policy.levels[-1]
+
+
+def _always_well(one: Any, rules: Any, **more: Any) -> None:
+    return None
+
+
+_observed = Provisioner._observed
+
+
+async def _sees_nobody(provisioner: Provisioner) -> list[Seen] | None:
+    return []
+
+
+async def _sees_all_alive(provisioner: Provisioner) -> list[Seen] | None:
+    seen = await _observed(provisioner)
+    return seen and [msgspec.structs.replace(one, state="running") for one in seen]
+
+
+class _Whatever(str):
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+def _whatever_came(ref: str) -> str:
+    return _Whatever(ref)
+
+
+def _open(sender: Any, task: Any) -> bool:
+    return True
 
 
 def _another_id(event_id: str) -> str:

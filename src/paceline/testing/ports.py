@@ -14,6 +14,7 @@ from paceline.store import outbox
 from paceline.store.blocking import BlockingRedis
 from paceline.store.client import Command
 from paceline.store.scripts import Script
+from paceline.testing.files import Files
 from paceline.testing.outside import TAPPED, Outside
 from paceline.testing.sim import Sim
 from paceline.testing.steps import Do, Pause, Point, Process, ProcessDied
@@ -112,6 +113,7 @@ class SimProtocol:
         settling: Settling,
         words: Words,
         late_words: float,
+        files: Files,
         terms: Callable[[], tuple[int, TypingWindow, int]],
     ) -> None:
         self._sim = sim
@@ -122,6 +124,7 @@ class SimProtocol:
         self._settling = settling
         self._words = words
         self._late_words = late_words
+        self._files = files
         self._terms = terms
 
     async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
@@ -179,7 +182,10 @@ class SimProtocol:
         return await self._ask(lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms))
 
     async def media(self, ref: str, *, size: int) -> bytes:
-        raise RequestRefused(404, "UNKNOWN_MEDIA", "the World has no files")
+        async def serve() -> bytes:
+            return self._files.served(ref)
+
+        return await self._ask(serve)
 
     async def webhook(self, event: WorkerEvent) -> None:
         inbound = msgspec.convert(msgspec.to_builtins(event), InboundEvent)

@@ -9,7 +9,7 @@ import msgspec
 from paceline.domain.jobs import Strategy
 from paceline.policy.trust import DAY_MS, Policy, parse
 from paceline.settings import read_policy
-from paceline.testing.around import draw_around, draw_stop_words
+from paceline.testing.around import draw_around, draw_fleet, draw_jumps, draw_stop_words, with_files
 from paceline.testing.drills import DRILLS
 from paceline.testing.plans import (
     BURSTY,
@@ -51,9 +51,10 @@ def draw(seed: int) -> Scenario:
         _job(rng, f"job-{number}", start_ms, most, hold_only=hold_only, phones=[plan.phone for plan in phones])
         for number in range(rng.randint(1, 3))
     ]
-    jobs = _overlapping(rng, jobs)
+    jobs = with_files(seed, _overlapping(rng, jobs))
     everybody = [to for job in jobs for to in job.contacts]
     deeds = draw_deeds(rng, start_ms, len(phones), jobs) if rng.random() < 0.6 else []
+    around, more = draw_around(seed, start_ms), draw_stop_words(seed, start_ms, len(phones), jobs)
     return Scenario(
         seed=seed,
         policy=policy,
@@ -67,14 +68,14 @@ def draw(seed: int) -> Scenario:
         faults=_faults(rng, start_ms),
         lease_ms=rng.choice([20_000, 120_000]),
         lost_volumes=rng.random() < 0.15,
-        deeds=[*deeds, *draw_stop_words(seed, start_ms, len(phones), jobs)],
+        deeds=[*deeds, *more, *draw_fleet(seed, start_ms, len(phones), around), *draw_jumps(seed, start_ms)],
         api=rng.random() < 0.33,
         global_rpm=rng.choice([0, 0, 0, 4, 6]),
         frequency=rng.choice([(0, 0), (0, 0), (1, 10 * MINUTE_MS), (2, HOUR_MS)]),
         guard_tick_ms=rng.choice([0, 60_000, 90_000]),
         restores=rng.random() < 0.5,
         patience_ms=rng.randint(1, 12) * MINUTE_MS,
-        around=draw_around(seed, start_ms),
+        around=around,
     )
 
 

@@ -6,6 +6,7 @@ reply of what it just did.
 """
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from heapq import heappop, heappush
 from random import Random
 from typing import Any
@@ -13,6 +14,8 @@ from zlib import crc32
 
 from paceline.domain.errors import Unavailable
 from paceline.testing.steps import Do, Faults, Killed, Pause, Point, Process, ProcessDied, Request, Thread
+
+NEVER_MS = 2**62
 
 
 class Sim:
@@ -30,6 +33,8 @@ class Sim:
         self._alarms: list[tuple[int, int, Thread | Process, int]] = []
         """A heap of (when, how many were set before, who sleeps or is to boot, which of its sleeps)."""
         self._alarms_set = 0
+        self.jumped_ms = 0
+        """By how much the clock was set forward in all."""
         self._waiting: dict[str, dict[Thread, None]] = {}
         """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
 
@@ -52,10 +57,34 @@ class Sim:
             raise Killed(process)
 
     def start(self, process: Process, coroutine: Coroutine[Request, Any, Any]) -> None:
-        """Something more that a running process does."""
+        """Something more that a running process does; one that is down does nothing."""
+        if not process.up:
+            coroutine.close()
+            return
         thread = Thread(process, coroutine)
         process.threads.append(thread)
         self._ready.append(thread)
+
+    def jump(self, ms: int) -> None:
+        """The clock is set forward. Who sleeps, sleeps as long as it would have: sleeping does not ask the clock."""
+        self.now_ms += ms
+        self.faults = replace(self.faults, until_ms=self.faults.until_ms + ms)
+        self._alarms = [(at_ms + ms, *rest) for at_ms, *rest in self._alarms]  # type: ignore[misc]
+        for process in self.processes:
+            process.boot_at_ms += ms
+            process.frozen_until_ms += ms
+        self.jumped_ms += ms
+
+    def freeze(self, process: Process, ms: int) -> None:
+        process.frozen_until_ms = max(process.frozen_until_ms, self.now_ms + ms)
+
+    def end(self, process: Process) -> None:
+        """For good."""
+        if process.up:
+            self._fail(process)
+        elif process.on_death is not None:
+            process.on_death()
+        process.boot_at_ms = NEVER_MS
 
     def kill(self, process: Process) -> None:
         """Somebody outside restarts it."""
@@ -71,8 +100,9 @@ class Sim:
 
     def run(self, until: Callable[[], bool], *, deadline_ms: int, max_steps: int) -> bool:
         """Runs until the condition holds; False if the deadline or the step limit came first."""
-        ready, alarms = self._ready, self._alarms
-        while self.now_ms < deadline_ms and self.steps < max_steps:
+        ready, jumped_ms = self._ready, self.jumped_ms
+        while self.now_ms < deadline_ms + self.jumped_ms - jumped_ms and self.steps < max_steps:
+            alarms = self._alarms
             while alarms and alarms[0][0] <= self.now_ms:
                 self._ring(*heappop(alarms)[2:])
             if ready:
@@ -163,7 +193,7 @@ class Sim:
             thread.error = ProcessDied(f"{owner.name} is down")
             return
         if self.chance(self.faults.freeze):
-            owner.frozen_until_ms = self.now_ms + self.rng.randint(*self.faults.freeze_ms)
+            self.freeze(owner, self.rng.randint(*self.faults.freeze_ms))
         if isinstance(request, Do) and self.chance(self.faults.refuse):
             thread.error = Unavailable("refused by the simulation")
             return
@@ -186,12 +216,16 @@ class Sim:
     def _fail(self, process: Process) -> None:
         process.crashes += 1
         process.up = False
-        process.boot_at_ms = self.now_ms + self.rng.randint(*self.faults.restart_ms)
         for thread in process.threads:
             thread.alive = False
             if thread is not self._current:
                 thread.coroutine.close()
         process.threads.clear()
+        if process.on_death is not None:
+            process.boot_at_ms = NEVER_MS
+            process.on_death()
+            return
+        process.boot_at_ms = self.now_ms + self.rng.randint(*self.faults.restart_ms)
         self._set_alarm(process.boot_at_ms, process)
 
     def chance(self, probability: float) -> bool:

@@ -71,6 +71,8 @@ class Process:
     boot_at_ms: int = 0
     frozen_until_ms: int = 0
     crashes: int = 0
+    on_death: Callable[[], None] | None = None
+    """Somebody else decides what follows; without one it boots again after a while."""
 
 
 @dataclass

@@ -19,8 +19,6 @@ from paceline.worker.protocol import TypingWindow
 if TYPE_CHECKING:
     from paceline.testing.world import World
 
-PING_MS = 600_000
-"""Often enough for the World's LIVENESS_MS."""
 UNKNOWN_GRACE_MS = 10_000
 START_MS = 1_000
 
@@ -37,14 +35,22 @@ class Workers:
         self._disks = {plan.session: MemoryDisk() for plan in phones}
         self._servers: dict[str, WhatsApp] = {}
         self._lives = {plan.session: 0 for plan in phones}
-        self._processes: dict[str, Process] = {}
+        self._processes = {plan.session: Process(f"worker-{plan.session}", lambda: []) for plan in phones}
 
     def start(self) -> None:
+        """All of them, for as long as the run lasts."""
         for plan in self._world.scenario.phones:
-            process = Process(f"worker-{plan.session}", lambda: [])
+            process = self._processes[plan.session]
             process.boot = partial(self._boot, process, plan)
             process.boot_at_ms = self._world.scenario.start_ms + START_MS
-            self._processes[plan.session] = self._sim.add(process)
+            self._sim.add(process)
+
+    def begin(self, session: str, instance: str) -> Process:
+        """One worker, for one life."""
+        plan = next(plan for plan in self._world.scenario.phones if plan.session == session)
+        process = self._processes[session] = Process(f"worker-{session}", lambda: [], boot_at_ms=self._sim.now_ms)
+        process.boot = partial(self._boot, process, plan, instance)
+        return self._sim.add(process)
 
     def of(self, session: str) -> Process:
         return self._processes[session]
@@ -63,12 +69,12 @@ class Workers:
                 self.ledgers[plan.session].banned = False
                 self._sim.kill(self.of(plan.session))
 
-    def _boot(self, process: Process, plan: PhonePlan) -> list[Coroutine[Request, Any, Any]]:
+    def _boot(self, process: Process, plan: PhonePlan, instance: str = "") -> list[Coroutine[Request, Any, Any]]:
         world, sim, session = self._world, self._sim, plan.session
         self._lives[session] += 1
         disk, rng = self._disks[session], Random(sim.rng.getrandbits(64))
         disk.crash()
-        if process.crashes and world.scenario.lost_volumes and sim.chance(0.3):
+        if self._lives[session] > 1 and world.scenario.lost_volumes and sim.chance(0.3):
             disk.wipe()
         book, life = self.ledgers[session], self._lives[session]
         server = WhatsApp(session, world.scenario.behaviour, banned=book.banned, account=book.account)
@@ -84,19 +90,19 @@ class Workers:
         )
         core = WorkerCore(
             session_id=session,
-            instance_id=f"life-{session}-{life}",
+            instance_id=instance or f"life-{session}-{life}",
             protocol=SimProtocol(
                 sim, session, process, world.orchestrator,
                 desk=world.desk, settling=world.settling,
                 words=Words(sim, session, world.orchestrator, world.inbound, world.outside),
-                late_words=world.scenario.around.late_words, terms=self._terms,
+                late_words=world.scenario.around.late_words, files=world.files, terms=self._terms,
             ),
             driver=driver,
             journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=world.clock.now_ms),
             clock=world.clock,
             rng=rng,
             wake=SimWake(sim, f"poster:{session}:{life}"),
-            ping_every_ms=PING_MS,
+            ping_every_ms=world.ping_ms,
         )  # fmt: skip
 
         async def main() -> None:

@@ -6,7 +6,8 @@ a client.
     violations = checkers.check(world, ended)
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from random import Random
 from typing import Any
@@ -32,8 +33,9 @@ from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
-from paceline.testing import customers
+from paceline.testing import customers, fleet
 from paceline.testing.asking import Question, ask
+from paceline.testing.files import Files
 from paceline.testing.operators import Operators
 from paceline.testing.outside import Outside
 from paceline.testing.people import Client
@@ -48,6 +50,8 @@ POLL_MS = 3_600_000
 """The longest idle sleep of a loop. Far longer than in production: a wake-up that is lost shall hurt, and an idle night
 costs few steps."""
 LIVENESS_MS = 900_000
+PING_MS = 600_000
+"""Often enough for LIVENESS_MS."""
 AFTERWARDS_MS = 600_000
 GUARDED_MS = 2 * HOUR_MS
 LOOK_EVERY_STEPS = 50
@@ -71,13 +75,16 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class World:
+    liveness_ms = LIVENESS_MS
+    ping_ms = PING_MS
+
     def __init__(
         self, scenario: Scenario, redis: BlockingRedis, *, mutate: dict[str, tuple[str, str]] | None = None
     ) -> None:
         self.scenario = scenario
         self.sim = Sim(scenario.seed, scenario.start_ms, scenario.faults)
         self.clock = VirtualClock(self.sim)
-        self.rules = Rules(scenario.policy, liveness_ms=LIVENESS_MS, global_rpm=scenario.global_rpm)
+        self.rules = Rules(scenario.policy, liveness_ms=self.liveness_ms, global_rpm=scenario.global_rpm)
         self.jobs: dict[str, JobPlan] = {}
         """What the gateway accepted, by job id."""
         self.canceled_at: dict[str, int] = {}
@@ -88,6 +95,8 @@ class World:
         self._mutate = mutate
         receiver = scenario.around.receiver
         self.customer = customers.Customer(self, receiver) if receiver else None
+        self.files = Files(self.sim, scenario.around.bad_files)
+        self.runner = fleet.SimRunner(self) if scenario.around.provisioned else None
         self.workers = Workers(self)
         self.ledgers = self.workers.ledgers
         self._looked_at_step = 0
@@ -96,8 +105,7 @@ class World:
 
     def run(self, limits: Limits) -> bool:
         """True when everything that was accepted has ended."""
-        failpoint.set_hook(self._failpoint)
-        try:
+        with self.failing():
             deadline_ms = self.scenario.start_ms + limits.virtual_ms
             ended = self.sim.run(
                 self._now_and_then(self._everything_ended), deadline_ms=deadline_ms, max_steps=limits.steps
@@ -108,18 +116,27 @@ class World:
                 told_by_ms = self.sim.now_ms + customers.PATIENCE_MS
                 self.sim.run(self._now_and_then(self.customer.has_all), deadline_ms=told_by_ms, max_steps=limits.steps)
             return ended
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Failpoints kill by chance."""
+        failpoint.set_hook(self._failpoint)
+        try:
+            yield
         finally:
             failpoint.set_hook(None)
 
     def store(self, process: Process) -> Store:
+        return Store(SimLink(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)
+
+    def config(self) -> ScriptConfig:
         cap, window_ms = self.scenario.frequency
-        config = ScriptConfig(
+        return ScriptConfig(
             lead_ms=self.rules.lead_ms,
             global_rpm=self.scenario.global_rpm,
             frequency_cap=cap,
             frequency_window=window_ms or DAY_MS,
         )
-        return Store(SimLink(self.sim, process, self.redis, self.outside), config, mutate=self._mutate)
 
     def ask(self, *questions: Question) -> list[Any]:
         """Questions to the store from outside the World; nothing can go wrong with them."""
@@ -140,7 +157,8 @@ class World:
             process.boot = partial(self._dispatcher, process)
             self.sim.add(process)
         self.dispatcher_store, self.gateway_store = self.store(process), self.store(self.gateway)
-        self.workers.start()
+        if self.runner is None:
+            self.workers.start()
         client = Process("client", lambda: [])
         client.boot = lambda: [self._client.live(client)]
         self.sim.add(client)
@@ -157,7 +175,10 @@ class World:
         self.enqueue = Enqueue(store)
 
     def _orchestrator(self) -> list[Coroutine[Request, Any, Any]]:
-        return [self._loop(self.settling.sweep, "sweep")]
+        loops = [self._loop(self.settling.sweep, "sweep")]
+        if self.runner is not None:
+            loops += fleet.loops(self, self.store(self.orchestrator), self.runner, self._loop)
+        return loops
 
     def _dispatcher(self, process: Process) -> list[Coroutine[Request, Any, Any]]:
         store = self.store(process)

@@ -46,7 +46,8 @@ export class StubOrchestrator {
   commands: Command[] = [];
   epoch = 0;
   typing = { minMs: 0, maxMs: 20 };
-  unknownGraceMs = 1_500;
+  /** Told with each hello. A proof ends the wait; where none comes, all of it passes. */
+  unknownGraceMs = 5_000;
   /** Answers every call so, as something in the way may. */
   broken: number | null = null;
   /** Given in place of every file. */

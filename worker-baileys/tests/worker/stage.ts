@@ -20,11 +20,13 @@ const PRELOAD = fileURLToPath(new URL("../trust-preload.js", import.meta.url));
 const CAP_MS = 60_000;
 const LOOK_EVERY_MS = 20;
 
+/** Quick where a test waits for it. What only a broken run reaches is as long as a busy machine may need. */
 export const QUICK = {
-  connectMs: 5_000,
-  watchdogMs: 5_000,
-  queryMs: 5_000,
-  ackMs: 4_000,
+  connectMs: 15_000,
+  watchdogMs: 20_000,
+  queryMs: 15_000,
+  uploadMs: 15_000,
+  ackMs: 30_000,
   backoffFirstMs: 50,
   backoffLongestMs: 400,
   guardGapMs: 0,

@@ -17,6 +17,7 @@ import structlog
 
 from paceline.kits.clock import monotonic_ms
 from paceline.kits.failpoint import failpoint
+from paceline.kits.log_files import rotate
 from paceline.kits.processes import PidFile, Process
 from paceline.orchestrator.runners.base import Seen, StartRefused, Usage, WorkerSpec, generation_of
 from paceline.orchestrator.runners.programs import Program
@@ -91,7 +92,11 @@ class ProcessRunner:
         self._children.pop(process.pid, None)
 
     async def usage(self, handles: Iterable[str]) -> dict[str, Usage]:
-        used = ((session, process.usage()) for session, process in map(_parsed, handles))
+        """What they take of the disk is bounded here too: this is where each is looked at now and then."""
+        workers = [_parsed(handle) for handle in handles]
+        for session, _ in workers:
+            rotate(self._log_file(session))
+        used = ((session, process.usage()) for session, process in workers)
         return {session: Usage(*found) for session, found in used if found is not None}
 
     async def logs(self, session_id: str, lines: int) -> list[str]:

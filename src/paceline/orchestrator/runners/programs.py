@@ -29,7 +29,7 @@ def programs_of(settings: Settings) -> dict[str, Program]:
 def _baileys(settings: Settings) -> Program:
     script = settings.baileys_folder / "dist" / "src" / "main.js"
     return Program(
-        # As its own bin/worker: a small young generation and two malloc arenas take some 40 MB off each idle worker.
+        # As its own bin/worker: a small young generation and two malloc arenas keep an idle worker small.
         [node_path(), "--max-semi-space-size=1", str(script)],
         {"MALLOC_ARENA_MAX": "2"},
         lambda: missing_for(script),

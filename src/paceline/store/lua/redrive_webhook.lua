@@ -1,6 +1,6 @@
 -- A receiver is back, somebody says: what failed for good is tried again from the start, what waits for a try goes now, and a webhook that
 -- was disabled is enabled.
--- a: id, from?, until? (of the events' times), now
+-- a: id, from?, until? (of the events' times), by, now
 -- Returns OK {redriven, pulled} | GONE.
 if call('HEXISTS', K.webhooks(), a.id) == 0 then return reply('GONE') end
 call('HDEL', K.webhook(a.id), 'disabledAt', 'disabledReason', 'failingSince')
@@ -17,4 +17,5 @@ for _, id in ipairs(call('ZRANGE', K.webhook_ended(a.id), 0, -1)) do
   end
 end
 rescore_webhook(a.id)
+audit('OPERATOR', a.now, {action = 'redrive_webhook', webhookId = a.id, by = a.by, redriven = redriven, pulled = pulled})
 return reply('OK', {redriven = redriven, pulled = pulled})

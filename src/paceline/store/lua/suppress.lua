@@ -1,5 +1,5 @@
 -- Puts people on the list of those nobody writes to, or takes one off it.
--- a: add? [{to, also? [other notations], info (JSON)}] | remove? [every notation of one number]
+-- a: add? [{to, also? [other notations], info (JSON)}] | remove? [every notation of one number], by, now
 -- Returns OK {changed (people)}.
 local changed = 0
 for _, item in ipairs(a.add or {}) do
@@ -9,4 +9,6 @@ for _, to in ipairs(a.remove or {}) do
   if call('ZREM', K.suppressions(), to) == 1 then changed = 1 end
   call('HDEL', K.suppression_info(), to)
 end
+-- Who it was about has no place in the trail.
+if changed > 0 then audit('OPERATOR', a.now, {action = a.add and 'suppress' or 'unsuppress', people = changed, by = a.by}) end
 return reply('OK', {changed = changed})

@@ -3,7 +3,7 @@
 -- present one), force? (remove although messages wait)
 -- Returns OK {changed, generation, phone} | UNKNOWN_SESSION | REMOVING (it is on its way out) | STALE {generation} (another wish came
 -- first) | NOT_WANTED (nobody but an operator starts what is stopped, failed or logged out) | QUARANTINED (the same for a number the
--- platform banned) | TASKS_WAITING {waiting}. A wish that is fulfilled already changes nothing; restart is always something new.
+-- platform banned) | TASKS_WAITING {waiting, last}. A wish that is fulfilled already changes nothing; restart is always something new.
 local key = K.session(a.session)
 local phone = phone_of(a.session)
 if not phone then return reply('UNKNOWN_SESSION') end
@@ -28,8 +28,8 @@ local function refused()
     if known.desired ~= 'running' or is_over then return reply('NOT_WANTED') end
   end
   if a.wish == 'remove' and not a.force then
-    local waiting = left_behind(a.session, phone)
-    if waiting > 0 then return reply('TASKS_WAITING', {waiting = waiting}) end
+    local waiting, is_last = left_behind(a.session, phone)
+    if waiting > 0 then return reply('TASKS_WAITING', {waiting = waiting, last = is_last}) end
   end
 end
 

@@ -5,6 +5,7 @@ it does to a message is decided by `react` from the `Behaviour` and the `Account
 receipt, reply, a stated limit, the end of the connection) is an event with a time, handed out by `due`.
 """
 
+import hashlib
 import heapq
 import random
 from dataclasses import dataclass, field
@@ -195,7 +196,8 @@ class WhatsApp:
             task_id=message.task_id,
             text=message.text,
             mode=message.mode,
-            media_sha256=message.media.sha256 if message.media else None,
+            # Of what came, not of what it is called.
+            media_sha256=hashlib.sha256(message.media.content).hexdigest() if message.media else None,
             repeat=repeat,
         )
         if accept.ack_after_ms is not None:

@@ -61,16 +61,16 @@ local function unpark_paused(phone, now)
   end
 end
 
--- How many messages would be left to themselves if this session went: what it holds and, if it is the number's last, all that waits for
--- the number. Retries are looked for among the first so many; beyond that the answer is large enough as it is.
+-- How many messages would be left to themselves if this session went, and whether it is the number's last: what it holds and, if it is, all
+-- that waits for the number. Retries are looked for among the first so many; beyond that the answer is large enough as it is.
 local function left_behind(session, phone)
   local waiting = call('LLEN', K.outbox(session)) + call('LLEN', K.processing(session))
   for _, other in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
-    if other ~= session and call('HGET', K.session(other), 'removing') ~= '1' then return waiting end
+    if other ~= session and call('HGET', K.session(other), 'removing') ~= '1' then return waiting, false end
   end
   waiting = waiting + ahead(phone, 1) + call('ZCARD', K.parked(phone))
   for _, member in ipairs(call('ZRANGE', K.task_retry(), 0, 4999)) do
     if cjson.decode(member).phone == phone then waiting = waiting + 1 end
   end
-  return waiting
+  return waiting, true
 end

@@ -1,0 +1,213 @@
+"""`make soak`: a month of a large fleet in virtual time. Is memory flat, and are all books balanced every evening?
+
+    python -m paceline.testing.soak --numbers 1000 --days 30 --messages 3000000
+
+Each morning a job for the whole fleet is posted; there is some trouble all day, and every night all workers are started
+anew. What was sent that day is then held against what was accepted, and forgotten here, as memory is what is measured.
+Redis counts its TTLs in real time, so each evening a day is taken off every TTL. They are shortened to a few days: what
+is kept for a month by default could not show in a month that it is freed.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+
+import msgspec
+
+from paceline.domain.states import CLOSED_JOB_STATES
+from paceline.kits.logging import silence
+from paceline.policy.trust import DAY_MS, parse
+from paceline.settings import read_policy
+from paceline.store import keys
+from paceline.store.blocking import BlockingRedis
+from paceline.store.scripts import ScriptConfig
+from paceline.testing.plans import HOUR_MS, MIDNIGHTS_MS, JobPlan, PhonePlan, Scenario
+from paceline.testing.servers import private_redis
+from paceline.testing.steps import Faults
+from paceline.testing.world import World
+from paceline.worker.drivers.config import Behaviour
+
+KEPT_DAYS = 2
+START_MS = MIDNIGHTS_MS[3] + 7 * HOUR_MS
+"""Seven in the morning in London, where the whole fleet lives: its hot numbers begin to send."""
+TROUBLE = Behaviour(
+    lost_ack=0.001, slow_ack=0.001, disconnect_before=0.001, disconnect_after=0.0005, not_registered=0.002
+)
+FLAT = 1.1
+"""The last third of the days may take so much more than the third before it."""
+_SETTLED_LISTS = ("claims", "handed", "parked", "routed", "settled", "told", "wrote", "proven", "guard_changes")
+_WAITING = (
+    keys.scheduled(), keys.jobs_active(), keys.jobs_retry(), keys.task_retry(), keys.deadlines(), keys.handing(),
+)  # fmt: skip
+
+
+class Day(msgspec.Struct, frozen=True):
+    number: int
+    sent: int
+    redis_mb: float
+    process_mb: float
+    seconds: float
+    faults: list[str]
+
+
+class SoakWorld(World):
+    # A word every few hours: four million pings would be most of the work.
+    liveness_ms = 8 * HOUR_MS
+    ping_ms = 3 * HOUR_MS
+
+    def config(self) -> ScriptConfig:
+        kept_s = KEPT_DAYS * DAY_MS // 1000
+        return msgspec.structs.replace(super().config(), message_ttl=kept_s, job_ttl=kept_s)
+
+
+def scenario(numbers: int, days: int, messages: int) -> Scenario:
+    people = [f"4478{number:08d}" for number in range(messages // days)]
+    jobs = [
+        JobPlan(
+            name=f"day-{day}", at_ms=START_MS + day * DAY_MS + 60_000, contacts=people, priority=1,
+            on_unknown="resend", validity_seconds=2 * DAY_MS // 1000,
+        )
+        for day in range(days)
+    ]  # fmt: skip
+    return Scenario(
+        seed=1, policy=parse(read_policy("default")), start_ms=START_MS, lease_ms=120_000, jobs=jobs,
+        phones=[PhonePlan(f"4477{n:08d}", f"s{n}", 60 * DAY_MS, "Europe/London") for n in range(numbers)],
+        suppressions=[], cancels=[], outage=(START_MS, 0), behaviour=TROUBLE,
+        faults=Faults(crash=2e-6, lose_reply=1e-5, refuse=1e-5, until_ms=2**62),
+    )  # fmt: skip
+
+
+def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterator[Day]:
+    world = SoakWorld(scenario(numbers, days, messages), redis)
+    with world.failing():
+        for number in range(days):
+            began = time.monotonic()
+            evening_ms = START_MS + (number + 1) * DAY_MS
+            world.sim.run(lambda: False, deadline_ms=evening_ms, max_steps=2**62)
+            faults = [*_balance(world, number), *_pace(world)]
+            sent = sum(len(book.lines) for book in world.ledgers.values())
+            _start_anew(world)
+            _take_a_day_off(redis)
+            used = int(redis.read(("INFO", "memory"))[0]["used_memory"])
+            yield Day(number + 1, sent, used / 2**20, _own_mb(), time.monotonic() - began, faults)
+
+
+def _own_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def _balance(world: SoakWorld, day: int) -> Iterator[str]:
+    """The day's job has ended, and what it says was sent is what WhatsApp has, each once."""
+    [job_id] = world.ids_of(world.scenario.jobs[day])
+    view = world.ask(lambda store: store.jobs.view(job_id))[0]
+    times = Counter(line.task_id for book in world.ledgers.values() for line in book.lines if not line.repeat)
+    ours = {task for task in times if task.startswith(f"{job_id}:")}
+    progress, out = view.progress, sum(view.progress[part] for part in ("sent", "delivered", "read"))
+    ends = out + sum(progress[part] for part in ("failed", "expired", "canceled", "suppressed"))
+    if view.run["state"] not in CLOSED_JOB_STATES or ends != progress["total"] or progress["total"] != view.job.total:
+        yield f"day {day + 1}: {job_id} is {view.run['state']} with {progress}"
+    if max(times.values(), default=0) > 1:
+        yield f"day {day + 1}: {sum(count > 1 for count in times.values())} messages under another id"
+    # One of which nobody could tell may have gone out.
+    if not out <= len(ours) <= out + progress["failed"]:
+        yield f"day {day + 1}: {out} are called sent, WhatsApp has {len(ours)}"
+    done = [event for event in world.ask(lambda store: store.jobs.events(2_000))[0] if event["jobId"] == job_id]
+    if sum(event["event"] == "JOB_DONE" for event in done) != 1:
+        yield f"day {day + 1}: JOB_DONE {done}"
+    left = world.redis.read(*[("ZCARD", key) for key in _WAITING])
+    if any(left):
+        yield f"day {day + 1}: something is left: {dict(zip(_WAITING, left, strict=True))}"
+
+
+def _pace(world: SoakWorld) -> Iterator[str]:
+    level = world.scenario.policy.levels[-1]
+    shortest_ms = int((level.delay_ms or (0, 0))[0] * (1 - world.scenario.policy.jitter))
+    times: dict[str, list[int]] = defaultdict(list)
+    for book in world.ledgers.values():
+        for line in book.lines:
+            times[world.outside.phone_of[line.session_id]].append(line.at)
+    for phone, sends in times.items():
+        shortest = min((later - earlier for earlier, later in pairwise(sorted(sends))), default=shortest_ms)
+        if shortest < shortest_ms or len(sends) > (level.daily_cap or len(sends)):
+            yield f"{phone}: {len(sends)} sends, {shortest} ms between two of them"
+
+
+def _start_anew(world: SoakWorld) -> None:
+    """What the World itself remembers of the day goes, and with every worker what that remembered."""
+    for book in world.ledgers.values():
+        book.lines.clear()
+        book.refusals.clear()
+    for name in _SETTLED_LISTS:
+        getattr(world.outside, name).clear()
+    for plan in world.scenario.phones:
+        world.sim.kill(world.workers.of(plan.session))
+
+
+def _take_a_day_off(redis: BlockingRedis) -> None:
+    cursor = "0"
+    while True:
+        cursor, found = redis.read(("SCAN", cursor, "COUNT", 5_000))[0]
+        left = redis.read(*[("PTTL", key) for key in found]) if found else []
+        changes = [
+            ("UNLINK", key) if ms <= DAY_MS else ("PEXPIRE", key, ms - DAY_MS)
+            for key, ms in zip(found, left, strict=True)
+            if ms > 0
+        ]
+        if changes:
+            redis.read(*changes)
+        if str(cursor) == "0":
+            return
+
+
+def growth(values: list[float]) -> float:
+    """How much the last third takes, of what the third before it took."""
+    third = max(1, len(values) // 3)
+    return mean(values[-third:]) / mean(values[-2 * third : -third] or values[-third:])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="make soak", description="A month of a large fleet in virtual time.")
+    parser.add_argument("--numbers", type=int, default=1_000)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--messages", type=int, default=3_000_000, help="in all; at most 100,000 a day")
+    asked = parser.parse_args(arguments)
+    silence()
+    days: list[Day] = []
+    print(f"{'day':>4} {'sent':>9} {'Redis MB':>9} {'process MB':>11} {'seconds':>8}", flush=True)
+    with private_redis() as redis:
+        for day in soak(redis, asked.numbers, asked.days, asked.messages):
+            days.append(day)
+            print(
+                f"{day.number:4} {day.sent:9,} {day.redis_mb:9.1f} {day.process_mb:11.1f} {day.seconds:8.0f}",
+                flush=True,
+            )
+            for fault in day.faults[:5]:
+                print(f"     {fault}", flush=True)
+    return _tell(days)
+
+
+def _tell(days: list[Day]) -> int:
+    sent, seconds = sum(day.sent for day in days), sum(day.seconds for day in days)
+    faults = sum(len(day.faults) for day in days)
+    grown = {"Redis": growth([day.redis_mb for day in days]), "process": growth([day.process_mb for day in days])}
+    speed = len(days) * 86_400 / max(seconds, 0.001)
+    print(
+        f"{sent:,} messages on the wire in {len(days)} simulated days, simulated in {seconds / 60:.1f} minutes: "
+        f"{sent / max(seconds, 0.001):.0f} messages a second, {speed:,.0f}x real time"
+    )
+    print(
+        "memory, last third of the days against the third before: "
+        + ", ".join(f"{k} {v:.3f}" for k, v in grown.items())
+    )
+    print(f"books that did not balance: {faults}")
+    return 1 if faults or max(grown.values()) > FLAT else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""A few days of a small fleet: every evening the books balance, and what is over is freed. `make soak` is the month."""
+
+from paceline.testing.servers import private_redis
+from paceline.testing.soak import KEPT_DAYS, soak
+
+NUMBERS, DAYS, MESSAGES = 5, 6, 600
+
+
+def test_every_evening_the_books_balance_and_old_days_are_freed() -> None:
+    with private_redis() as redis:
+        days = list(soak(redis, NUMBERS, DAYS, MESSAGES))
+    assert [fault for day in days for fault in day.faults] == []
+    assert sum(day.sent for day in days) > 0.97 * MESSAGES
+    first_full, last = days[KEPT_DAYS], days[-1]
+    assert last.redis_mb < 1.15 * first_full.redis_mb
+
+
+def test_a_day_that_is_never_freed_is_seen(monkeypatch) -> None:
+    """The same days with everything kept for ever: Redis grows from day to day."""
+    monkeypatch.setattr("paceline.testing.soak._take_a_day_off", lambda redis: None)
+    with private_redis() as redis:
+        days = list(soak(redis, NUMBERS, DAYS, MESSAGES))
+    assert days[-1].redis_mb > 1.15 * days[KEPT_DAYS].redis_mb
