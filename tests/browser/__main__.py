@@ -16,7 +16,7 @@ from acceptance.platform import Platform, free_ports, wait_for
 from paceline.client import Contact
 
 from .chromium import chromium
-from .conftest import Site, log_in
+from .conftest import PATIENCE_MS, Site, log_in
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 DESK, PHONE = {"width": 1280, "height": 760}, {"width": 390, "height": 844}
@@ -152,6 +152,7 @@ def main() -> None:
 
         def person(theme: str, size: dict[str, int]) -> BrowserContext:
             context = browser.new_context(viewport=size, color_scheme=theme, locale="en-GB")  # type: ignore[arg-type]
+            context.set_default_timeout(PATIENCE_MS)
             log_in(context.new_page(), stage.site, stage.site.keys["admin"])
             return context
 
