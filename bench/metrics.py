@@ -22,11 +22,13 @@ import argparse
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from meter import connect
 from prometheus_client import generate_latest
 
+from paceline.domain.errors import Unavailable
 from paceline.kits.clock import SystemClock
 from paceline.kits.logging import silence
 from paceline.kits.metrics import FRESH_MS, Metrics
@@ -103,6 +105,14 @@ async def scrape(metrics: Metrics, link: StopwatchLink) -> dict[str, float]:
     return {name: min(values) * 1000 for name, values in found.items()} | {"bytes": len(text), "series": len(lines)}
 
 
+async def until_up(link: RedisLink) -> None:
+    for _ in range(500):
+        with suppress(Unavailable):
+            await link.time_ms()
+            return
+        await asyncio.sleep(0.02)
+
+
 async def redis_cpu_s(link: RedisLink) -> float:
     info = (await link.read(("INFO", "cpu")))[0]
     return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
@@ -129,6 +139,7 @@ async def call_us(ask: Callable[[], Awaitable[Any]]) -> float:
 async def run(sizes: tuple[int, ...], url: str) -> None:
     link, clock, metrics = StopwatchLink(url), SystemClock(), new_metrics()
     store, rules = Store(TimedLink(link, metrics)), Rules(parse(read_policy("default")))
+    await until_up(link)
     about_service("orchestrator", store, metrics)
     metrics.read(FleetReadings(store, rules, clock).read)
     print(" ".join(f"{name:>9}" for name in HEAD))
@@ -155,7 +166,6 @@ def main() -> None:
     sizes = PHONES[:2] if parser.parse_args().quick else PHONES
     silence()
     with redis_server() as socket:
-        connect(socket)
         asyncio.run(run(sizes, f"unix://{socket}"))
 
 

@@ -11,8 +11,8 @@ from paceline.client import Operator, Urls
 
 from .chromium import chromium, require_chromium
 
-PATIENCE_MS = 20_000
-"""A page refreshes every few seconds; on a machine with two busy cores that may take a while."""
+PATIENCE_MS = 60_000
+"""A page refreshes every few seconds; on a busy machine that may take long. Only a failure waits so long."""
 NAMES = {"admin": ["send", "read", "admin"], "sender": ["send", "read"], "reader": ["read"]}
 
 Open = Callable[..., Page]

@@ -189,6 +189,14 @@ class TestAllThatWaits:
         assert (found["waiting"], found["scheduledUntil"]) == (1, at)
         assert found["estimatedCompletion"] >= at
 
+    async def test_a_job_that_is_spread_is_not_done_before_its_last_message_is_due(self, three: Platform) -> None:
+        contacts = [str(447700900300 + index) for index in range(4)]
+        await three.post_job(contacts=contacts, spreadMinutes=60)
+        found = await backlog(three)
+        assert found["waiting"] == 4
+        assert found["scheduledUntil"] == NOON + 45 * 60_000
+        assert found["estimatedCompletion"] >= found["scheduledUntil"]
+
     async def test_nobody_could_send_it(self, platform: Platform) -> None:
         await platform.post_job()
         found = await backlog(platform)

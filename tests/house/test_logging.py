@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from paceline.kits import logging as kit
-from paceline.kits.logging import MASK, configure_logging, redact
+from paceline.kits.logging import MASK, configure_logging, redact, register_secret
 from paceline.kits.secrets import new_key
 
 KEY = "canary-api-key-5f3a9c1e"
@@ -29,6 +29,7 @@ def stream() -> Iterator[io.StringIO]:
     root.handlers[:] = handlers
     root.setLevel(level)
     kit._known_secrets.clear()
+    kit._redact_short.cache_clear()
     structlog.reset_defaults()
 
 
@@ -96,3 +97,11 @@ def test_an_api_key_is_recognised_by_its_prefix_wherever_it_turns_up() -> None:
     """Keys that callers hold are not known to this process by their value."""
     key = new_key("pk_")
     assert key not in str(redact({"event": f"odd header {key}, dropped", "items": [key]}))
+
+
+@pytest.mark.usefixtures("stream")
+def test_a_secret_that_is_known_from_now_on_is_blanked_in_what_was_said_before() -> None:
+    """Short strings are remembered as they were shown; a new secret makes that worthless."""
+    assert redact("token zebra-quartz-7") == "token zebra-quartz-7"
+    register_secret("zebra-quartz-7")
+    assert redact("token zebra-quartz-7") == f"token {MASK}"

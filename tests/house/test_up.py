@@ -224,8 +224,18 @@ def test_the_demo_without_a_terminal_prints_lines_and_ends_with_the_job(
     assert "sent 200/200, delivered 7, read 3, failed 0" in output
     assert "sim-3.jsonl" in output
     assert "curl -X POST" in output
-    assert f"Look at it: http://127.0.0.1:{os.environ['DASHBOARD_PORT']}" in output
+    assert "Ctrl-C" not in output
     assert "\x1b" not in output
+
+
+def test_the_demo_ends_with_the_dashboards_address_and_stays_up(data: Path) -> None:
+    with running_up("demo") as demo:
+        assert demo.stdout is not None
+        lines = list(iter(demo.stdout.readline, "It stays up until you press Ctrl-C.\n"))
+        assert f": http://127.0.0.1:{os.environ['DASHBOARD_PORT']}\n" in lines[-3]
+        assert str(data / "api-key") in lines[-2]
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(30) == 0
 
 
 async def test_the_dashboard_is_given_no_secret_and_no_redis(platform: Platform) -> None:

@@ -88,6 +88,10 @@ class Picture:
         return sum(self._unrouted.values())
 
     @property
+    def unrouted_jobs(self) -> list[str]:
+        return list(self._unrouted)
+
+    @property
     def queued(self) -> int:
         """Tasks that wait for a number, or for something of their own."""
         return sum(sum(phone.queued) + phone.parked for phone in self.phones.values())

@@ -56,7 +56,9 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         now_ms = clock.now_ms()
         picture = await intake.watcher.look(now_ms)
         lengths = await store.pacers.queue_status(_BACKLOG)
-        return answers.backlog(picture, lengths, await store.queues.last_scheduled(), now_ms=now_ms)
+        later = [await store.queues.last_scheduled(), await store.jobs.due_until(picture.unrouted_jobs)]
+        due_until = max((at for at in later if at is not None and at > now_ms), default=None)
+        return answers.backlog(picture, lengths, due_until, now_ms=now_ms)
 
     @get(
         "/v1/jobs/{job_id:str}/timeline",

@@ -60,7 +60,7 @@ class Backlog(Out, frozen=True, kw_only=True):
     sending: int
     """In a worker's hands."""
     scheduled_until: int | None
-    """When the last of the scheduled single sends is due."""
+    """When the last of what is spread or scheduled is due, if that is still to come."""
     estimated_completion: int | None
     """When all of it should have gone out; null while nothing waits, or while no number could send it."""
 

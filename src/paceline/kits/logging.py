@@ -10,6 +10,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TextIO
 
 import structlog
@@ -50,6 +51,7 @@ _CHATTY = ("httpx", "httpcore", "uvicorn.access", "asyncio")
 
 # Shorter values would blank ordinary words.
 _MIN_SECRET_LENGTH = 6
+_SHORT = 64
 _known_secrets: set[str] = set()
 
 
@@ -57,6 +59,7 @@ def register_secret(value: str | None) -> None:
     """Blank this value in every line from now on."""
     if value and len(value) >= _MIN_SECRET_LENGTH:
         _known_secrets.add(value)
+        _redact_short.cache_clear()
 
 
 def redact(value: Any, field: str = "") -> Any:
@@ -85,6 +88,16 @@ def _redact_scalar(value: Any, name: str) -> Any:
 
 def redact_string(value: str) -> str:
     """A free string without the secrets we know and the patterns that look like one."""
+    return _redact_short(value) if len(value) <= _SHORT else _redacted(value)
+
+
+# The same names, services and ids stand in line after line; looking each through again takes most of a line's time.
+@lru_cache(maxsize=2_048)
+def _redact_short(value: str) -> str:
+    return _redacted(value)
+
+
+def _redacted(value: str) -> str:
     for secret in _known_secrets:
         value = value.replace(secret, MASK)
     for pattern, replacement in _PATTERNS:

@@ -17,8 +17,8 @@ CONTACTS = 200
 FIRST_CONTACT = 447700900100
 NAMES = ("Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Margaret", "Tony", "Radia", "Leslie")
 
-# Afterwards: ten a minute, for three hours.
-TRICKLE = 1_800
+# Afterwards: twenty a minute, for three hours.
+TRICKLE = 3_600
 TRICKLE_MINUTES = 180
 
 LOOK_SECONDS = 0.25
@@ -53,7 +53,7 @@ class Demo:
         self._summarise(platform, job)
         if self._exit_when_done:
             return 0 if job.state == "DONE" else 1
-        self._say("\nIt stays up until you press Ctrl-C.")
+        self._invite(platform)
         return None
 
     async def _send(self, gateway: AsyncPaceline) -> JobStatus:
@@ -70,6 +70,7 @@ class Demo:
             demo_contacts(TRICKLE, first=FIRST_CONTACT + CONTACTS),
             text="Hello {{name}}, see you tomorrow.",
             spread_minutes=TRICKLE_MINUTES,
+            strategy="round_robin",
             tags=["demo"],
         )
 
@@ -103,8 +104,6 @@ class Demo:
         self._say("What the simulated WhatsApp received, one line each:")
         for number in range(1, SESSIONS + 1):
             self._say(f"  {platform.data.ledger / f'sim-{number}.jsonl'}")
-        if dashboard := platform.services.get("dashboard"):
-            self._say(f"\nLook at it: {dashboard.url}\n  log in with the key that `echo {key}` prints")
         self._say("\nAddresses (each has /docs):")
         for name, service in platform.services.items():
             if name != "dashboard":
@@ -115,6 +114,13 @@ class Demo:
             "-H 'Content-Type: application/json' \\\n"
             f'    -d \'{{"to": "{FIRST_CONTACT + CONTACTS}", "message": "Hello from my first message"}}\''
         )
+
+    def _invite(self, platform: Platform) -> None:
+        """The last that is said, so that it is what one reads."""
+        if dashboard := platform.services.get("dashboard"):
+            self._say(f"\nLook at it, a few messages a minute go on: {dashboard.url}")
+            self._say(f"  log in with the key in {platform.key_file}" if platform.key_file else "  log in with API_KEY")
+        self._say("\nIt stays up until you press Ctrl-C.")
 
     def _say(self, line: str) -> None:
         # Neither wrapped nor coloured: paths and the curl line are there to be copied.

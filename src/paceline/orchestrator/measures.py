@@ -75,14 +75,13 @@ class OrchestratorMeasures(Measures):
         if settled.code != "OK":
             return
         # A receipt may be the first word of a message: then it proves the stages before it too.
+        began = {"sent": facts.claimed_at, "delivered": facts.sent_at, "read": facts.delivered_at}
         for byte in WENT_OUT[WENT_OUT.find(settled.was) + 1 : WENT_OUT.find(settled.state) + 1]:
             stage = MESSAGE_STATE[byte]
             self._settled.labels(stage).inc()
-            if stage == "sent":
-                self._took("sent", facts.claimed_at, now_ms)
+            self._took(stage, began[stage] or now_ms, now_ms)
+            if stage == "sent" and facts.send_after:
                 self._slots.observe(max(0, now_ms - facts.send_after) / 1000)
-            else:
-                self._took(stage, facts.sent_at or now_ms, now_ms)
             await self._tell(stage, task, session_id=session)
 
     async def settled(self, session: str, task: str, outcome: str, code: str) -> None:

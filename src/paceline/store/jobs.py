@@ -189,6 +189,12 @@ class Jobs:
             return None
         return JobView(decode_job(raw), _pairs(run), states.progress(bytes_.encode()))
 
+    async def due_until(self, ids: Sequence[str]) -> int | None:
+        """When the last message of these jobs is due, the spread and the scheduled ones among them."""
+        found = await self._caller.read(*[("GET", keys.job(id_)) for id_ in ids]) if ids else []
+        jobs = [decode_job(raw) for raw in found if raw is not None]
+        return max((job.scheduled_at(job.total - 1) for job in jobs), default=None)
+
     async def unrouted(self, *, limit: int = 500) -> dict[str, int]:
         """The jobs that are being routed or wait for it, and how many tasks of each still lie at its cursor."""
         found = await self._caller.read(

@@ -102,6 +102,7 @@ class MessageFacts(msgspec.Struct, frozen=True):
     claimed_at: int = 0
     send_after: int = 0
     sent_at: int = 0
+    delivered_at: int = 0
 
 
 class Outbox:
@@ -146,14 +147,14 @@ class Outbox:
     async def facts(self, task: str) -> MessageFacts:
         names = (
             "attempts", "failures", "crashes", "epoch", "token", "crashToken", "sessionId", "phone", "maybeSent",
-            "maybeSentToken", "claimedAt", "sendAfter", "sentAt",
+            "maybeSentToken", "claimedAt", "sendAfter", "sentAt", "deliveredAt",
         )  # fmt: skip
         row = await self._caller.read_one("HMGET", keys.message(task), *names)
         attempts, failures, crashes, epoch, token, crash_token = (int(value or 0) for value in row[:6])
-        claimed_at, send_after, sent_at = (int(value or 0) for value in row[10:])
+        times = (int(value or 0) for value in row[10:])
         return MessageFacts(
             attempts, failures, crashes, epoch, token, crash_token, row[6], row[7], row[8] == "1" and row[9] != row[4],
-            claimed_at, send_after, sent_at,
+            *times,
         )  # fmt: skip
 
     async def waiting(self, sessions: list[str]) -> list[str]:

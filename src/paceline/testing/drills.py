@@ -14,7 +14,7 @@ from paceline.worker.drivers.config import Behaviour
 
 def _pace() -> list[Scenario]:
     # Something urgent again and again: at one moment there may be nothing in the queue that it could overtake.
-    urgent = [plain_job(f"high-{after}", EARLY + after * 1_000, 4, priority=3) for after in (25, 60, 75, 120)]
+    urgent = [plain_job(f"high-{at}", EARLY + at * 1_000, 4, priority=3) for at in (25, 60, 75, 120)]
     return [
         drill(1, FAST, [plain_job("many", EARLY, 30)], start_ms=EARLY),
         drill(2, BURSTY, [plain_job("low", EARLY, 60), *urgent], start_ms=EARLY),
