@@ -50,7 +50,7 @@ def dispatcher(server: Server, port: int) -> Iterator[int]:
     env = os.environ | {
         "REDIS_URL": server.url, "PACELINE_POLICY": POLICY, "SEND_MODE": "redis", "PORT": str(port),
         "API_KEY": "a-key-for-the-benchmark-alone", "SMART_GUARD_ENABLED": "false", "LOG_LEVEL": "warning",
-        "HANDOFF_TTL_MS": "3600000",
+        "HANDOFF_TTL_MS": "3600000", "LOG_MESSAGES": "false",
     }  # fmt: skip
     process = subprocess.Popen([sys.executable, "-m", "paceline.dispatcher.main"], env=env)
     try:

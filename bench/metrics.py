@@ -25,7 +25,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from meter import connect
 from prometheus_client import generate_latest
 
 from paceline.domain.errors import Unavailable
