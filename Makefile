@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up images test prove chaos soak fuzz check lock clean
+.PHONY: help install demo up images test prove chaos soak fuzz screenshots check lock clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## everything into .venv, exactly the locked versions
 
@@ -40,6 +40,7 @@ test: install check ## all checks and all tests
 	@tools/ensure-docker
 	@tools/ensure-node
 	@tools/ensure-prometheus
+	@tools/ensure-browser
 	tools/run-tests $(ARGS)
 
 prove: install ## the World over thousands of seeds, then every planted bug; ARGS="--seeds=0:20000" for others
@@ -53,6 +54,10 @@ soak: install ## a month of a thousand numbers in virtual time, hours; ARGS="--n
 
 fuzz: install ## thousands of requests nobody would think of, against all three services
 	@cd tests && ../$(BIN)/python -m fuzz $(ARGS)
+
+screenshots: install ## a picture of every page of the dashboard into docs/pictures (needs chromium)
+	@tools/ensure-browser
+	@cd tests && ../$(BIN)/python -m browser $(ARGS)
 
 check: install ## format, lint, types, layers
 	$(BIN)/ruff check .

@@ -55,7 +55,7 @@ def test_proxies_with_bad_lines_are_added_and_the_bad_ones_named(site: Site, ope
 def test_profiles_are_added_shown_and_removed(site: Site, open_page: Open, tmp_path: Path) -> None:
     page = open_page("/inventory")
     upload(page, 1, tmp_path / "profiles.txt", PROFILES)
-    expect(page.get_by_text("profiles.txt: 1 added, 1 bad lines")).to_be_visible()
+    expect(page.get_by_text("profiles.txt: 1 added, 1 bad line")).to_be_visible()
     expect(page.get_by_role("region", name="Bad lines").locator("tbody tr")).to_contain_text(["timezone"])
     found = row(page, "Profiles", "קבלה")
     expect(found).to_contain_text("<b>vip</b>")

@@ -40,7 +40,7 @@ def test_a_bad_number_is_refused_with_the_gateways_word(open_page: Open) -> None
 def test_a_file_is_imported_and_the_list_exported(site: Site, open_page: Open, csv_file: WriteCsv) -> None:
     page = open_page("/suppressions")
     page.locator(".drop input").set_input_files(csv_file("to,reason\n447700940011,left\nnobody,\n447700940011,\n"))
-    expect(page.get_by_text("contacts.csv: 1 added, 1 there already, 1 bad rows")).to_be_visible()
+    expect(page.get_by_text("contacts.csv: 1 added, 1 there already, 1 bad row")).to_be_visible()
     bad = page.get_by_role("region", name="Bad rows").locator("tbody tr")
     expect(bad).to_have_count(1)
     expect(bad).to_contain_text("INVALID_NUMBER")

@@ -21,7 +21,7 @@ QUICK = Pace(rpm=600, delay_ms=(80, 120))
 SESSIONS = 4
 SERVICES = ["gateway", "dispatcher", "dispatcher-2", "orchestrator", "redis"]
 TARGETS = [*SERVICES, *(f"worker-sim-{number}" for number in range(1, SESSIONS + 1))]
-TOGETHER = (1, 1, 1, 2, 3)
+TOGETHER = (1, 1, 2, 2, 3)
 """How many faults strike at once."""
 BREATH_SECONDS = (0.0, 0.6)
 END_SECONDS = 600.0

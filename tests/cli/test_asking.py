@@ -8,7 +8,7 @@ import httpx
 import pytest
 from typer.testing import Result
 
-from paceline.cli import asking
+from paceline.cli import paging
 from paceline.cli.exits import Exit
 
 from .conftest import Standin, run
@@ -90,6 +90,20 @@ def test_where_it_asks_and_with_which_key(
     assert (str(request.url), request.headers["X-API-KEY"]) == (f"{expected[0]}/v1/keys/01K", expected[1])
 
 
+@pytest.mark.parametrize(("made", "key"), [(("demo",), "demo-key"), (("demo", "."), "up-key")])
+def test_the_demos_key_is_found_where_there_is_no_other(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, made: tuple[str, ...], key: str
+) -> None:
+    monkeypatch.delenv("PACELINE_DATA")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "demo").mkdir(parents=True)
+    for folder in made:
+        (tmp_path / "data" / folder / "api-key").write_text("demo-key" if folder == "demo" else "up-key")
+    standin.says(200, KEY)
+    assert keys("self").exit_code == 0
+    assert standin.asked[0].headers["X-API-KEY"] == key
+
+
 def test_revoking_says_so_to_people_only_and_an_id_cannot_leave_its_path(standin: Standin) -> None:
     standin.says(200, {**KEY, "state": "revoked", "revokedAt": 1_773_136_800_000})
     result = keys("revoke", "../jobs?x=1")
@@ -128,7 +142,7 @@ def test_all_pages_as_json_are_a_line_each(standin: Standin) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_list_without_end_ends(standin: Standin, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]) -> None:
-    monkeypatch.setattr(asking, "MAX_PAGES", 3)
+    monkeypatch.setattr(paging, "MAX_PAGES", 3)
     standin.says(200, {"items": [KEY], "nextCursor": "again"})
     assert (keys("list", "--all", *more).exit_code, len(standin.asked)) == (Exit.FAILED, 3)
 

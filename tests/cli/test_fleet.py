@@ -6,7 +6,7 @@ from acceptance.platform import free_ports
 from paceline.cli import app
 from paceline.cli.exits import Exit
 
-from .conftest import Cli
+from .conftest import Cli, Standin, run
 
 
 def test_sessions_are_listed_and_looked_at(cli: Cli) -> None:
@@ -49,6 +49,26 @@ def test_a_number_is_steered(cli: Cli) -> None:
     assert "no override" in cli.said("sessions", "rpm", "sim-1", "none")
     assert "there was no cool-down" in cli.said("sessions", "clear-cooldown", "sim-1")
     assert "0 messages" in cli.said("sessions", "requeue", "sim-1")
+
+
+def test_what_is_known_of_a_session_is_changed(cli: Cli) -> None:
+    assert "sim-1 is changed" in cli.said("sessions", "change", "sim-1", "--timezone", "Europe/Athens", "--tag", "gr")
+    known = cli.json("sessions", "show", "sim-1")
+    assert (known["timezone"], known["tags"]) == ("Europe/Athens", ["gr"])
+    assert "INVALID_TIMEZONE" in cli.said("sessions", "change", "sim-1", "--timezone", "Mars", exit_code=Exit.REFUSED)
+
+
+def test_an_alert_without_a_channel_is_refused(cli: Cli) -> None:
+    assert "NO_ALERT_CHANNEL" in cli.said("fleet", "test-alert", exit_code=Exit.REFUSED)
+
+
+def test_an_alert_that_did_not_arrive_is_exit_code_1(standin: Standin) -> None:
+    channels = [{"channel": "telegram", "ok": True}, {"channel": "slack#1", "ok": False, "reason": "it answered 404"}]
+    standin.says(200, {"ok": False, "channels": channels})
+    result = run("fleet", "test-alert")
+    assert (result.exit_code, "it answered 404" in result.stdout) == (Exit.FAILED, True)
+    standin.says(200, {"ok": True, "channels": channels[:1]})
+    assert run("fleet", "test-alert").exit_code == 0
 
 
 def test_a_paused_fleet_says_why_a_message_waits(cli: Cli) -> None:

@@ -82,6 +82,14 @@ def test_the_code_is_shown_until_the_number_is_linked(cli: Cli, unlinked: str) -
     assert f"{unlinked} is linked to 447700900077" in terminal.plain
 
 
+def test_a_session_that_will_show_no_code_is_refused(cli: Cli, unlinked: str) -> None:
+    cli.said("sessions", "stop", unlinked)
+    cli.wait_for("it to stop", "sessions", "show", unlinked, until=lambda one: one["connection"] == "STOPPED")
+    terminal = Terminal("sessions", "qr", unlinked, env=cli.environment)
+    assert terminal.end() == Exit.REFUSED
+    assert "NOT_RUNNING" in terminal.plain
+
+
 def test_nobody_scans_is_5(cli: Cli, unlinked: str) -> None:
     terminal = Terminal("sessions", "qr", unlinked, "--timeout", "1", env=cli.environment)
     assert terminal.end() == Exit.TIMED_OUT

@@ -32,6 +32,9 @@ from .test_repeating import Standin
 NOT_IN_THE_CLIENT = {
     ("gateway", "POST", "/api/messages"): "for older clients; jobs.create",
     ("gateway", "POST", "/api/send"): "for older clients; send",
+    ("gateway", "GET", "/metrics"): "for Prometheus",
+    ("dispatcher", "GET", "/metrics"): "for Prometheus",
+    ("orchestrator", "GET", "/metrics"): "for Prometheus",
     ("orchestrator", "POST", "/session/restart/{session_id}"): "for older clients; sessions.restart",
     ("orchestrator", "POST", "/api/sessions/{session_id}/outbox/enqueue"): "for dispatchers; send",
 }

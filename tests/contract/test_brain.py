@@ -140,7 +140,8 @@ async def test_an_observer_that_never_answers_loses_the_event_and_gets_the_next(
         monkeypatch.setattr(kit, "TIMEOUT_S", 30.0)
         brain.tell("SEND_FAILED", {"at": 2})
         await until(lambda: brain.told == 1)
-    assert [event["at"] for event in observer.heard] == [1, 2]
+    # On a busy machine the first may be given up before the observer has read it.
+    assert (observer.heard[-1]["at"], brain.failed) == (2, 1)
 
 
 @pytest.mark.parametrize("status", [500, 404, 302])

@@ -1,7 +1,11 @@
 """What a JSON decoder would let pass: a field twice, a NUL character. And what must pass all the same."""
 
+import msgspec
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
+from paceline.gateway.routes_common import _contacts_of, _JobIn
 from paceline.kits import strict_json
 from paceline.kits.problem import Problem
 
@@ -43,6 +47,64 @@ async def test_it_is_refused_by_name(padding: bytes, body: bytes, field: str | N
 )
 async def test_what_is_right_passes(body: bytes) -> None:
     await strict_json.check(body)
+
+
+CONTACTS = st.lists(
+    st.one_of(
+        st.just('"972520000001"'),
+        st.lists(
+            st.sampled_from(
+                [
+                    '"to":"972520000001"',
+                    '"to" : "+972520000002"',
+                    '"t\\u006f":"972520000003"',
+                    '"vars":{"name":"Ada"}',
+                    '"vars":{"name":"10:30","x":"\\u003a"}',
+                    '"vars":{"name":"Ada","name":"Bob"}',
+                    '"vars":{}',
+                    '"timezone":null',
+                    '"timezone":"Asia/Tokyo"',
+                    '"clientRef":"a:b"',
+                    '"clientRef":"\\":"',
+                ]
+            ),
+            max_size=5,
+        ).map(lambda fields: "{" + ",".join(fields) + "}"),
+    ),
+    min_size=1,
+    max_size=8,
+).map(lambda items: f"[{','.join(items)}]")
+
+
+@settings(deadline=None, max_examples=400, database=None)
+@given(
+    contacts=CONTACTS, before=st.sampled_from(["", '"text":"a:b",', '"metadata":{"a":1,"a":2},', '"contacts":["1"],'])
+)
+def test_counting_says_what_reading_says(contacts: str, before: str) -> None:
+    """A long list is counted instead of being read a second time: what is refused, and by which name, is the same."""
+    body = f'{{{before}"contacts":{contacts}}}'.encode()
+    try:
+        job = msgspec.json.decode(body, type=_JobIn)
+    except msgspec.ValidationError:
+        assume(False)
+    assert _said(body, _contacts_of(body, job)) == _said(body, None)
+
+
+def _said(body: bytes, part: strict_json.Part | None) -> object:
+    try:
+        return strict_json.look(body, part=part)
+    except Problem as problem:
+        return problem.content()
+
+
+def test_a_list_like_most_is_not_read_again() -> None:
+    body = msgspec.json.encode(
+        {
+            "contacts": [{"to": f"97252000000{i}", "vars": {"name": "Ada"}} for i in range(9)],
+            "text": "see https://x.example",
+        }
+    )
+    assert _contacts_of(body, msgspec.json.decode(body, type=_JobIn)).has_each_once()
 
 
 async def test_a_caller_is_told_which_field_it_is(platform: Platform) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 from paceline.client import Unauthorized, Unreachable, Urls
 from paceline.client.answers_lists import ApiKey
 from paceline.dashboard import door
-from paceline.dashboard.guarding import VISITOR, Guard
+from paceline.dashboard.guarding import VISITOR, VISITORS_BODY, Guard
 from paceline.dashboard.visitors import IDLE_MS, MOST, Visitor, Visitors
 
 GOOD = "pk_canary-of-a-good-key"
@@ -211,6 +211,31 @@ async def test_every_answer_tells_browsers_to_be_careful(house: House, path: str
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/_nicegui/client/guessed/upload/1", 303), ("/", 303), ("/logout", 303), ("/login2", 303)]
+)
+async def test_a_stranger_can_post_nowhere_but_at_the_door(house: House, path: str, status: int) -> None:
+    answer = await house.browser.post(path, content=b"x", headers={"Origin": HERE})
+    assert answer.status_code == status
+
+
+async def test_a_stranger_cannot_post_much(house: House) -> None:
+    assert (await house.log_in("x" * 10_000)).status_code == 413
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"key=x"
+
+    answer = await house.browser.post("/login", content=endless(), headers={"Origin": HERE})
+    assert answer.status_code == 413
+
+
+async def test_nor_can_a_visitor_post_without_end(house: House) -> None:
+    await house.log_in()
+    headers = {"Origin": HERE, "Content-Length": str(VISITORS_BODY + 1)}
+    answer = await house.browser.post("/_nicegui/client/any/upload/1", content=b"", headers=headers)
+    assert (answer.status_code, answer.text) == (413, "this file is too large")
 
 
 async def test_a_nonce_is_good_for_one_answer(house: House) -> None:

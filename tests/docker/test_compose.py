@@ -32,7 +32,7 @@ class Composition:
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine = engine
         self.data = folder / "data"
-        self.ports = {name: _free_port() for name in ("GATEWAY", "DISPATCHER", "ORCHESTRATOR")}
+        self.ports = {name: _free_port() for name in ("GATEWAY", "DISPATCHER", "ORCHESTRATOR", "DASHBOARD")}
         made = subprocess.run(
             ["tools/compose-env"], cwd=PROJECT, check=True, text=True, capture_output=True,
             env={**engine.env, "HOST_DATA": str(self.data), "DOCKER_SOCKET": str(engine.socket)},
@@ -106,6 +106,7 @@ def test_the_whole_composition_takes_a_job_to_its_end(engine: Engine, compositio
         ("GATEWAY", {"status": "ok"}),
         ("DISPATCHER", {"running": True}),
         ("ORCHESTRATOR", {"status": "ok"}),
+        ("DASHBOARD", {"status": "ok"}),
     ):
         composition.wait(service, "/health", until=well)
     session = composition.ask("ORCHESTRATOR", "/api/sessions", {"phone": PHONE, "sessionId": "one"})

@@ -131,22 +131,6 @@ def test_it_refuses_to_guess_before_the_first_sample(clock: SampledClock) -> Non
         clock.now_ms()
 
 
-def test_of_observed_answers_the_least_late_one_counts(reference: Reference, clock: SampledClock) -> None:
-    clock.observe(reference.now_ms - 300)
-    assert clock.now_ms() == reference.now_ms - 300
-    clock.observe(reference.now_ms - 10)
-    clock.observe(reference.now_ms - 200)
-    assert clock.now_ms() == reference.now_ms - 10
-
-
-def test_an_observation_is_replaced_after_a_minute_of_drift(reference: Reference, clock: SampledClock) -> None:
-    clock.observe(reference.now_ms)
-    reference.ahead_ms -= 3
-    reference.monotonic_ms += 61_000
-    clock.observe(reference.now_ms)
-    assert clock.now_ms() == reference.now_ms
-
-
 def test_the_system_clock_stands_still_when_it_is_set_back() -> None:
     readings = iter([5_000, 3_000, 6_000])
     clock = SystemClock(lambda: next(readings))

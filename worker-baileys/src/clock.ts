@@ -20,6 +20,14 @@ export class SteadyClock implements Clock {
   }
 }
 
+/** What `promise` comes to, or an error when that takes too long. What it does then is not stopped. */
+export function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${what} took more than ${ms} ms`)), ms);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
 /** Sleep that ends at once for everybody who waits when somebody notifies. */
 export class Wake {
   readonly #sleepers = new Set<() => void>();

@@ -19,6 +19,8 @@ export interface Rule {
 export const LOGGED_OUT = 401;
 export const TIMED_OUT = 408;
 export const CONNECTION_CLOSED = 428;
+export const TOO_MANY = 429;
+export const SERVER_FAILED = 500;
 export const QR_ENDED = "QR_ENDED";
 
 export const TABLE: Readonly<Record<string, Rule>> = {

@@ -83,15 +83,20 @@ export class Poster {
     if (this.parts.store.add(event)) this.#queue({ event, isKept: true });
   }
 
-  /** Have an event of the session told. */
+  /** Have an event of the session told, while this process lives. */
   tell(name: string, data: Data): void {
-    this.#queue({ event: this.#sessionEvent(name, data), isKept: false });
+    this.#queue({ event: this.#sessionEvent(name, this.#ofNow(data)), isKept: false });
+  }
+
+  /** Have an event of the session told, whatever happens to this process: it is true in any epoch. */
+  tellSurely(name: string, data: Data): void {
+    this.post(this.#sessionEvent(name, data));
   }
 
   /** Post one event of the session now, once, whatever becomes of it. */
   async say(name: string, data: Data): Promise<void> {
     try {
-      await this.parts.protocol.webhook(this.#sessionEvent(name, data));
+      await this.parts.protocol.webhook(this.#sessionEvent(name, this.#ofNow(data)));
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       log.info("webhook not delivered", { name, reason: error.message });
@@ -171,14 +176,18 @@ export class Poster {
     store.remove(event);
   }
 
+  /** With the epoch a late word of an old instance can be told from one of the present. */
+  #ofNow(data: Data): Data {
+    return { ...data, epoch: this.parts.shift.terms?.epoch ?? 0 };
+  }
+
   #sessionEvent(name: string, data: Data): WorkerEvent {
     const { shift, clock } = this.parts;
     this.#events += 1;
     return {
       sessionId: shift.sessionId,
       event: name,
-      // With the epoch a late word of an old instance can be told from one of the present.
-      data: { ...data, epoch: shift.terms?.epoch ?? 0 },
+      data,
       timestamp: clock.nowMs(),
       eventId: `${shift.instanceId}:${this.#life}:${this.#events}`,
     };

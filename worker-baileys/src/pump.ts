@@ -93,8 +93,10 @@ export class EventPump {
     if (!(shift.loggingOut && event.code === LOGGED_OUT)) {
       const { code, reason, expireSeconds } = event;
       const data = { code, reason, ...(expireSeconds === undefined ? {} : { expireSeconds }) };
+      // The login goes with it, so no later life could find out again.
+      if (code === LOGGED_OUT) this.parts.poster.tellSurely("DISCONNECTED", data);
       // A ban often shows only when one comes back: that is news although the connection was gone before.
-      this.#tellConnection(false, "DISCONNECTED", data, rule.action === "stop");
+      else this.#tellConnection(false, "DISCONNECTED", data, rule.action === "stop");
     }
     this.#planReconnect(event.code, event.reason);
   }

@@ -14,6 +14,8 @@ export interface Timings {
   readonly silenceMs: number;
   /** For one question to the server. */
   readonly queryMs: number;
+  /** For the upload of a file, whole: half of a lease. */
+  readonly uploadMs: number;
   /** How long a QR code is shown; 0 leaves WhatsApp's own 60 s and then 20 s. */
   readonly qrMs: number;
   /** What whatsmeow gives the server before it calls a message unanswered. */
@@ -36,6 +38,7 @@ const DEFAULTS: Timings = {
   keepAliveMs: 25_000,
   silenceMs: 45_000,
   queryMs: 20_000,
+  uploadMs: 60_000,
   qrMs: 0,
   ackMs: 75_000,
   backoffFirstMs: 1_000,

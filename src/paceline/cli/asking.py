@@ -1,33 +1,28 @@
-"""How a command asks the running platform: at which address, with which key, and what an error means to a shell.
+"""How a command asks the running platform: at which address and with which key. Neighbours: `paging` for lists,
+`ending` for what an error means to a shell.
 
 Asked once, unless a command waits for something: a person repeats a command sooner than a program that is patient.
 """
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from paceline.cli.exits import Exit
+from paceline.cli.ending import translated
 from paceline.cli.groups import grouped
-from paceline.cli.showing import say
 
 if TYPE_CHECKING:
     from paceline.client import Operator, Urls
-    from paceline.client.answers_jobs import Page
     from paceline.client.calls import Call
 
 T = TypeVar("T")
 
-MAX_PAGES = 10_000
-"""A list that never ends is a fault of the other side."""
-_ENDLESS = "this list has no end"
 _PANEL = "Where to ask"
 
 
@@ -130,53 +125,6 @@ class FleetApi(GatewayApi):
         return replace(super()._urls(), **{name: url for name, url in given.items() if url})
 
 
-@dataclass(frozen=True)
-class Paging:
-    """For a command that shows a list."""
-
-    limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="How many.")] = 50
-    cursor: Annotated[
-        str, typer.Option(metavar="CURSOR", show_default=False, help="Where to go on, as the page before said.")
-    ] = ""
-    all_: Annotated[bool, typer.Option("--all", help="Every page. With --json a line for each.")] = False
-
-    def show(self, api: GatewayApi, call: "Call[Page[T]]", draw: "Callable[[list[T]], None]") -> None:
-        """One page, or all of them. `call` has the page's limit and cursor already."""
-        if api.as_json:
-            self._show_json(api, call)
-        elif self.all_:
-            draw([item for page in pages(api, call) for item in page.items])
-        else:
-            page = api.ask(call)
-            draw(page.items)
-            if page.next_cursor:
-                say(f"There is more: --cursor {page.next_cursor}, or --all.")
-
-    def _show_json(self, api: GatewayApi, call: "Call[Any]") -> None:
-        import msgspec
-
-        raw: Call[msgspec.Raw] = replace(call, answer=msgspec.Raw)
-        for _ in range(MAX_PAGES):
-            said = api.ask(raw)
-            sys.stdout.write(f"{bytes(said).decode()}\n")
-            following = msgspec.json.decode(said, type=dict[str, Any]).get("nextCursor")
-            if not following or not self.all_:
-                return
-            raw = raw.at(following)
-        fail(_ENDLESS, Exit.FAILED)
-
-
-def pages(api: GatewayApi, call: "Call[Page[T]]") -> "Iterator[Page[T]]":
-    """A whole list, page by page."""
-    for _ in range(MAX_PAGES):
-        page = api.ask(call)
-        yield page
-        if not page.next_cursor:
-            return
-        call = call.at(page.next_cursor)
-    fail(_ENDLESS, Exit.FAILED)
-
-
 def asking(command: Callable[..., None]) -> Callable[..., None]:
     """A command that asks: shared options are taken apart for typer, errors become an exit code."""
 
@@ -191,50 +139,6 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
                         value.close()
 
     return grouped(run)
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """An error becomes a sentence and an exit code."""
-    from paceline.client import (
-        Forbidden,
-        Misused,
-        PacelineError,
-        Refused,
-        TimedOut,
-        Unauthorized,
-        Unavailable,
-        Unreachable,
-    )
-    from paceline.launcher.errors import LauncherError
-
-    try:
-        yield
-    except LauncherError as error:
-        fail(error, error.exit_code)
-    except Misused as error:
-        fail(error, Exit.USAGE)
-    except Unavailable as error:
-        fail(error, Exit.UNREACHABLE)
-    except Unreachable as error:
-        fail(f"{error}\nIs it running? `paceline up` starts everything; `paceline doctor` looks for the cause.", 3)
-    except TimedOut as error:
-        fail(error, Exit.TIMED_OUT)
-    except Unauthorized as error:
-        fail(f"{error}\nThe key comes from --key, API_KEY or $PACELINE_DATA/api-key.", Exit.REFUSED)
-    except Forbidden as error:
-        fail(f"{error}\n`paceline keys self` shows what this key may do.", Exit.REFUSED)
-    except Refused as error:
-        fail(error, Exit.REFUSED if error.status < 500 else Exit.FAILED)
-    except PacelineError as error:
-        fail(error, Exit.FAILED)
-    except KeyboardInterrupt:
-        raise typer.Exit(Exit.INTERRUPTED) from None
-
-
-def fail(message: object, exit_code: int) -> NoReturn:
-    say(f"paceline: {message}")
-    raise typer.Exit(int(exit_code))
 
 
 def urls_here() -> "Urls":

@@ -19,7 +19,7 @@ import httpx
 
 from paceline.cli import findings
 from paceline.cli.findings import DataFacts, DockerFacts, Finding, PortFacts, RedisFacts, RunningFacts, SecretFacts
-from paceline.launcher.data import DataDirectory, find_key
+from paceline.launcher.data import DataDirectory, data_here, find_key
 from paceline.launcher.errors import LauncherError
 from paceline.launcher.preflight import UpOptions, load_up_settings
 from paceline.launcher.redis_server import RedisServer, find_binary
@@ -41,7 +41,7 @@ SERVICES: tuple[Names, ...] = ("gateway", "dispatcher", "orchestrator", "dashboa
 
 def examine(key: str | None) -> Iterator[Finding]:
     try:
-        settings, missing = load_up_settings(UpOptions())
+        settings, missing = load_up_settings(UpOptions(data=data_here()))
     except SettingsError as error:
         for fault in error.faults:
             variable, _, wrong = fault.partition(": ")

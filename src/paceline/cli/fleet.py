@@ -4,12 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking
+from paceline.cli.asking import FleetApi, asking
+from paceline.cli.exits import Exit
 from paceline.cli.inputs import Yes, confirm
+from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, table, when, when_and_ago
 
 if TYPE_CHECKING:
     from paceline.client.answers_fleet import FleetPaused, FleetState, Running, SmartGuard
+    from paceline.client.answers_fleet_sessions import AlertsTested
 
 fleet_app = typer.Typer(name="fleet", no_args_is_help=True, help="The whole fleet: pause, resume, incidents.")
 
@@ -130,6 +133,25 @@ def _guard(guard: "SmartGuard") -> None:
             ("last change", when_and_ago(guard.last_action_at)),
         ]
     )
+
+
+@fleet_app.command()
+@asking
+def test_alert(api: FleetApi) -> None:
+    """Send a test alert to every channel, to see that alerts arrive before one matters. Exit code 1 if one did not.
+
+    Example: `paceline fleet test-alert`
+    """
+    from paceline.client import requests_fleet_inventory as inventory
+
+    api.show(inventory.test_alerts(), _alerts)
+
+
+def _alerts(answer: "AlertsTested") -> None:
+    rows = ((one.channel, "ok" if one.ok else "failed", one.reason) for one in answer.channels)
+    table("CHANNEL OUTCOME WHY", rows, empty="No channel.")
+    if not answer.ok:
+        raise typer.Exit(Exit.FAILED)
 
 
 @fleet_app.command()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from paceline.cli import completing
-from paceline.cli.asking import fail
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.showing import say
 

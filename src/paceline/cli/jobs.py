@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli import sending as fields_of_jobs
-from paceline.cli.asking import GatewayApi, Paging, asking
+from paceline.cli.asking import GatewayApi, asking
 from paceline.cli.inputs import JobId, Timeout, Yes, confirm
+from paceline.cli.paging import Paging
 from paceline.cli.sending import Contacts, IdempotencyKey, JobFields, Words
 from paceline.cli.showing import ago, counted, facts, say, table, when_and_ago
 from paceline.cli.watching import watch_job

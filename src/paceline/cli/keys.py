@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli import completing
-from paceline.cli.asking import GatewayApi, Paging, asking
+from paceline.cli.asking import GatewayApi, asking
+from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, table, when
 
 if TYPE_CHECKING:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from paceline.cli.asking import GatewayApi, Paging, asking, fail, pages
+from paceline.cli.asking import GatewayApi, asking
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import Yes, confirm, moment
+from paceline.cli.paging import Paging, pages
 from paceline.cli.showing import facts, say, table, when, when_and_ago
 
 if TYPE_CHECKING:

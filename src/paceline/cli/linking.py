@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import FleetApi, asking, fail
+from paceline.cli.asking import FleetApi, asking
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import SessionId, Timeout, Yes, confirm
 from paceline.cli.showing import console, is_terminal, say, span, when

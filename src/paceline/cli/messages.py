@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import GatewayApi, Paging, asking
+from paceline.cli.asking import GatewayApi, asking
 from paceline.cli.inputs import MessageId
 from paceline.cli.jobs import message_rows
+from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, when, when_and_ago
 
 if TYPE_CHECKING:

@@ -1,16 +1,18 @@
-"""`paceline sessions explain`, `queue`, `rpm` and an operator's decisions on a number that waits or is quarantined."""
+"""`paceline sessions explain`, `queue`, `rpm`, `change`, and an operator's decisions on a number that waits."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking, fail
+from paceline.cli.asking import FleetApi, asking
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
-from paceline.cli.inputs import SessionId, Yes, confirm
+from paceline.cli.inputs import SessionId, Yes, confirm, moment
+from paceline.cli.paging import Paging
 from paceline.cli.showing import counted, facts, say, table, when_and_ago
 
 if TYPE_CHECKING:
-    from paceline.client.answers_fleet import CooldownCleared, Explained, QueueCanceled, Requeued, RpmSet
+    from paceline.client.answers_fleet_numbers import CooldownCleared, Explained, QueueCanceled, Requeued, RpmSet
     from paceline.client.answers_lists import QueuedMessage
 
 NO_OVERRIDE = "none"
@@ -95,6 +97,25 @@ def rpm(
 def _rpm(answer: "RpmSet") -> None:
     override = f"override {answer.rpm} a minute" if answer.rpm else "no override"
     say(f"{answer.phone}: {override}; comes to {answer.effective_rpm:g} a minute")
+
+
+@asking
+def change(
+    session: SessionId,
+    *,
+    api: FleetApi,
+    created_at: Annotated[str | None, typer.Option(metavar="TIME", help="When its number began.")] = None,
+    timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of its number, such as Asia/Jerusalem.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Instead of its tags; repeat it.")] = None,
+) -> None:
+    """Change what is known of it: its number's age and timezone, its tags. What is left out stays.
+
+    Example: `paceline sessions change sim-1 --timezone Europe/Athens`
+    """
+    from paceline.client import requests_fleet_sessions as sessions
+
+    call = sessions.change_session(session, created_at=moment(created_at), timezone=timezone, tags=tag or None)
+    api.show(call, lambda known: say(f"{known.session_id} is changed"))
 
 
 @asking

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking
+from paceline.cli.asking import FleetApi, asking
 from paceline.cli.inputs import SessionId
+from paceline.cli.paging import Paging
 from paceline.cli.showing import clean, say, table, when
 
 if TYPE_CHECKING:

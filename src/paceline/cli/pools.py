@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli import completing
-from paceline.cli.asking import FleetApi, Paging, asking
+from paceline.cli.asking import FleetApi, asking
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import read_file
+from paceline.cli.paging import Paging
 from paceline.cli.showing import ago, counted, say, table
 
 if TYPE_CHECKING:

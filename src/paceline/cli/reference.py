@@ -6,8 +6,9 @@ from typing import Any
 
 from typer.main import get_command
 
-from paceline.cli.asking import FleetApi, Paging
+from paceline.cli.asking import FleetApi
 from paceline.cli.exits import MEANINGS
+from paceline.cli.paging import Paging
 from paceline.cli.root import app
 
 _SHARED = {field.name for kind in (FleetApi, Paging) for field in fields(kind)}

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from paceline.cli.asking import GatewayApi, asking, fail
+from paceline.cli.asking import GatewayApi, asking
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import STDIN, Timeout, moment, read_file, read_text
 from paceline.cli.showing import ago, facts, say, table, when, when_and_ago

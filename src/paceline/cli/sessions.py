@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import FleetApi, Paging, asking
+from paceline.cli.asking import FleetApi, asking
 from paceline.cli.inputs import SessionId, Yes, confirm, moment
 from paceline.cli.linking import logout, pair, qr, scan
-from paceline.cli.numbers import cancel_queue, clear_cooldown, explain, queue, requeue, rpm
+from paceline.cli.numbers import cancel_queue, change, clear_cooldown, explain, queue, requeue, rpm
+from paceline.cli.paging import Paging
 from paceline.cli.past import events, history, logs
 from paceline.cli.showing import ago, facts, say, table, when, when_and_ago
 
@@ -227,6 +228,6 @@ def _removing(_answer: "SessionRemoving") -> None:
 
 for command in (
     *(list_, show, create, qr, pair, scan, explain, queue, rpm, pause, resume, start, stop, restart, logs, events),
-    *(history, logout, remove, clear_cooldown, requeue, cancel_queue),
+    *(history, change, logout, remove, clear_cooldown, requeue, cancel_queue),
 ):
     sessions_app.command(command.__name__.rstrip("_").replace("_", "-"))(command)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from paceline.cli.asking import fail
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.domain.errors import ConfigError
 

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli.asking import GatewayApi, Paging, asking, fail
+from paceline.cli.asking import GatewayApi, asking
+from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import read_file
+from paceline.cli.paging import Paging
 from paceline.cli.showing import say, table, when
 
 if TYPE_CHECKING:

@@ -3,25 +3,20 @@
 from msgspec import UNSET, UnsetType
 
 from paceline.client.answers_fleet import (
-    CooldownCleared,
     DispatcherHealth,
-    Explained,
     FleetPaused,
     FleetState,
     Line,
     Overview,
     Pacer,
-    Pacing,
     Policy,
-    QueueCanceled,
     QueueLengths,
-    Requeued,
     RosterPage,
-    RpmSet,
     Running,
     SessionMetrics,
     SmartGuard,
 )
+from paceline.client.answers_fleet_numbers import CooldownCleared, Explained, Pacing, QueueCanceled, Requeued, RpmSet
 from paceline.client.answers_jobs import Page
 from paceline.client.calls import Call, Moment, Service, body, body_with_null, moment, path, query
 

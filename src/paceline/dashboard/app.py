@@ -33,6 +33,8 @@ def create_app(urls: Urls, clock: Clock) -> tuple[Guard, Visitors]:
         ui.page(page.path, title=f"{page.title} · Paceline")(_shown(page, visitors))
     # Inside NiceGUI's own layers: what it compresses can no longer be marked.
     nicegui_app.add_middleware(Nonces)
+    # Quasar draws a bar over the page at every request, in a colour of its own and without a name for screen readers.
+    nicegui_app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(
         outer,
         title="Paceline",

@@ -70,7 +70,6 @@ def routes(urls: Urls, visitors: Visitors, clock: Clock) -> APIRouter:
         if not (key.strip() and key.isascii() and key.isprintable()):
             tries.count()
             return _page(request, "This is not a valid key.", status=401)
-        register_secret(key.strip())
         api = ask_with(urls, key.strip())
         try:
             own = await api.keys.own()
@@ -78,6 +77,8 @@ def routes(urls: Urls, visitors: Visitors, clock: Clock) -> APIRouter:
             tries.count()
             await api.close()
             return _page(request, *_refusal(error))
+        # Only now: what anybody may post must not fill a list.
+        register_secret(key.strip())
         visitor = Visitor(api, own.key_id, own.name, frozenset(own.scopes), clock.now_ms())
         await visitors.welcome(visitor)
         answer = RedirectResponse("/", status_code=303)

@@ -20,8 +20,15 @@ VISITOR = "paceline.visitor"
 """Where a request's scope holds its visitor."""
 NONCE = "paceline.nonce"
 SOCKET = "/_nicegui_ws/"
-OPEN_PATHS = ("/login", "/health", "/static/", "/_nicegui/", "/favicon.ico")
+DOOR = "/login"
+OPEN_PATHS = (DOOR, "/health", "/favicon.ico")
+OPEN_FOLDERS = ("/static/", "/_nicegui/")
 """Without a login: the door itself, and files that are the same for everybody."""
+STRANGERS_BODY = 4_096
+"""Bytes: a key and what a form has around it."""
+VISITORS_BODY = 65 * 1_048_576
+"""The largest file a page takes, and what a form has around it."""
+ENDLESS = VISITORS_BODY + 1
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -65,9 +72,13 @@ class Guard:
             await _refuse(scope, receive, send, "this request does not come from a page of this dashboard")
         elif path.startswith(SOCKET) and not _is_page_of(connection, visitor):
             await _refuse(scope, receive, send, "log in first")
-        elif visitor is None and not path.startswith((*OPEN_PATHS, SOCKET)):
-            answer = RedirectResponse("/login", status_code=303)
+        elif visitor is None and not _is_open(connection):
+            answer = RedirectResponse(DOOR, status_code=303)
             await answer(scope, receive, _with_headers(scope, send))
+        elif visitor is None and _body_bytes(connection) > STRANGERS_BODY:
+            await _refuse(scope, receive, send, "this is too long for a key", status=413)
+        elif _body_bytes(connection) > VISITORS_BODY:
+            await _refuse(scope, receive, send, "this file is too large", status=413)
         else:
             if visitor is not None and scope["type"] == "http":
                 self._visitors.seen(visitor)
@@ -123,6 +134,21 @@ def _is_ours(connection: HTTPConnection) -> bool:
     return urlsplit(origin).netloc == connection.headers.get("host", "")
 
 
+def _is_open(connection: HTTPConnection) -> bool:
+    path: str = connection.scope["path"]
+    if connection.scope["type"] == "http" and connection.scope["method"] not in ("GET", "HEAD"):
+        return path == DOOR
+    return path in OPEN_PATHS or path.startswith((*OPEN_FOLDERS, SOCKET))
+
+
+def _body_bytes(connection: HTTPConnection) -> int:
+    """As announced, and the server reads no more than that. A body of unknown length counts as too long."""
+    if "transfer-encoding" in connection.headers:
+        return ENDLESS
+    announced = connection.headers.get("content-length", "0")
+    return int(announced) if announced.isascii() and announced.isdigit() else ENDLESS
+
+
 def _is_page_of(connection: HTTPConnection, visitor: Visitor | None) -> bool:
     """A socket belongs to a page, and a page to one visitor."""
     page = Client.instances.get(parse_qs(connection.url.query).get("client_id", [""])[0])
@@ -133,11 +159,11 @@ def _is_https(scope: Scope) -> bool:
     return scope["scheme"] in ("https", "wss")
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, why: str) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, why: str, *, status: int = 403) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
         return
-    await PlainTextResponse(why, status_code=403)(scope, receive, _with_headers(scope, send))
+    await PlainTextResponse(why, status_code=status)(scope, receive, _with_headers(scope, send))
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:

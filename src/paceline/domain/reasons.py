@@ -39,7 +39,6 @@ class Reason(StrEnum):
     """All queues are filled as far ahead as they may be; the rest of the job waits at its cursor."""
     IN_TURN = "IN_TURN"
     """Others stand before it in the number's queue."""
-    CANCELED = "CANCELED"
     EXPIRED = "EXPIRED"
     SUPPRESSED = "SUPPRESSED"
     NO_COMMON_HOURS = "NO_COMMON_HOURS"

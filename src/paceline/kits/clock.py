@@ -68,10 +68,6 @@ class SampledClock:
     # A measurement is wrong by at most half its round trip, and grows older by this much.
     DRIFT_PPM = 100
 
-    # Two hosts' quartz drifts apart by some 50 µs a second, 3 ms in a minute: after that a newer word is
-    # better.
-    OBSERVATION_LIFE_MS = 60_000
-
     def __init__(
         self,
         reference: Callable[[], Awaitable[int]],
@@ -85,7 +81,6 @@ class SampledClock:
         self._offset_ms: int | None = None
         self._error_ms = 0
         self._sampled_ms = 0
-        self._observed_ms = 0
         self._last_ms = 0
 
     def now_ms(self) -> int:
@@ -109,18 +104,6 @@ class SampledClock:
             if error_ms > known_ms and abs(offset_ms - self._offset_ms) <= error_ms + known_ms:
                 return
         self._offset_ms, self._error_ms, self._sampled_ms = offset_ms, error_ms, seen_ms
-
-    def observe(self, reference_ms: int) -> None:
-        """Take over a reference time that came with an answer (a worker learns it from `nowMs`).
-
-        The answer's way back is not known, so the clock may lag by it. An answer can only be late, so of the
-        observations of one minute the one that puts the clock furthest ahead is the nearest to the truth.
-        """
-        seen_ms = self._monotonic()
-        offset_ms = reference_ms - seen_ms
-        stale = seen_ms - self._observed_ms > self.OBSERVATION_LIFE_MS
-        if self._offset_ms is None or stale or offset_ms > self._offset_ms:
-            self._offset_ms, self._observed_ms = offset_ms, seen_ms
 
     async def run(self) -> None:
         """Sample for ever; to be run as a supervised task, which logs and repeats it when the reference is

@@ -64,9 +64,15 @@ Watch = Callable[[str, str, int, float], None]
 """Told of every answer: method, route (its template), status, seconds."""
 
 
-async def read_body(request: AnyRequest, kind: type[T], *, any_text: bool = False) -> T:
+async def read_body(
+    request: AnyRequest,
+    kind: type[T],
+    *,
+    any_text: bool = False,
+    part_of: Callable[[bytes, T], strict_json.Part] | None = None,
+) -> T:
     """The JSON body as that type. Strict: wrong types, unknown, missing and doubled fields are refused by name, and NUL
-    characters unless `any_text`."""
+    characters unless `any_text`. `part_of` counts the large part of a large body (`strict_json.check`)."""
     content_type, parameters = request.content_type
     if content_type != "application/json":
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON with Content-Type: application/json")
@@ -74,7 +80,8 @@ async def read_body(request: AnyRequest, kind: type[T], *, any_text: bool = Fals
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON as UTF-8", field="Content-Type")
     body = await request.body()
     decoded = decode(body, kind)
-    await strict_json.check(body, any_text=any_text)
+    part = part_of(body, decoded) if part_of and len(body) > strict_json.AT_ONCE_BYTES else None
+    await strict_json.check(body, any_text=any_text, part=part)
     return decoded
 
 

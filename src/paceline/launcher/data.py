@@ -56,19 +56,27 @@ class DataDirectory:
             yield
 
 
+def data_here() -> Path:
+    """The data directory that somebody at this place means: the one that is set, else that of `up`, else the demo's."""
+    if given := os.environ.get("PACELINE_DATA"):
+        return Path(given)
+    up, demo = Path("data"), Path("data/demo")
+    is_demo = DataDirectory(demo).api_key.exists() and not DataDirectory(up).api_key.exists()
+    return demo if is_demo else up
+
+
 def find_key(given: str | None) -> str:
     """For a command that asks a running gateway: the key that was given, or the one `paceline up` or `demo` made."""
     if given:
         return given.strip()
-    own = os.environ.get("PACELINE_DATA")
-    paths = [DataDirectory(Path(folder)).api_key for folder in ([own] if own else ["./data", "./data/demo"])]
-    for path in paths:
-        try:
-            if kept := path.read_text(encoding="ascii").strip():
-                return kept
-        except (OSError, UnicodeDecodeError):
-            continue
-    raise UsageError(f"no API key: set API_KEY or give --key (there is none in {paths[0]} either)")
+    path = DataDirectory(data_here()).api_key
+    try:
+        kept = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        kept = ""
+    if not kept:
+        raise UsageError(f"no API key: set API_KEY or give --key; `paceline up` makes one in {path}")
+    return kept
 
 
 def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:

@@ -53,7 +53,6 @@ _SENTENCES: dict[str, tuple[str, str | None]] = {
     Reason.NO_SESSIONS_AVAILABLE: ("no number is available at the moment; it goes on by itself when one is", None),
     Reason.WAITING_FOR_ROOM: ("all queues are full for the moment; it goes on by itself when there is room", None),
     Reason.IN_TURN: ("others stand before it in {number}'s queue", None),
-    Reason.CANCELED: ("it was canceled", None),
     Reason.EXPIRED: ("its validity ended before it could be sent", None),
     Reason.SUPPRESSED: ("the recipient is on the suppression list", None),
     Reason.NO_COMMON_HOURS: ("there is no hour at which both {number} and the recipient are awake", None),

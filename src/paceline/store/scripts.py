@@ -112,14 +112,23 @@ def _with_what_it_uses(verb: str, steps: list[tuple[set[str], str]]) -> str:
         if names & wanted:
             kept.append(text)
             wanted.update(_words(text))
-    body = "".join(reversed(kept))
-    used = sorted(set(_KEY.findall(body)))
-    builders = ",\n".join(f"  {name} = {_builder(keys.ALL[name])}" for name in used)
-    return f"local K = {{\n{builders}\n}}\n{body}"
+    used = sorted(frozenset().union(*map(_keys_of, kept)))
+    builders = ",\n".join(f"  {name} = {_builder(name)}" for name in used)
+    return f"local K = {{\n{builders}\n}}\n{''.join(reversed(kept))}"
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(_COMMENT.sub("", text)))
+# Of all that is put together nearly nothing differs from one configuration, or one planted bug, to the next.
+_remembered = lru_cache(maxsize=2_000)
+
+
+@_remembered
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(_COMMENT.sub("", text)))
+
+
+@_remembered
+def _keys_of(text: str) -> frozenset[str]:
+    return frozenset(_KEY.findall(text))
 
 
 def _generated(config: ScriptConfig) -> str:
@@ -162,10 +171,11 @@ def _wishes() -> str:
     return ", ".join(rows)
 
 
-def _builder(key: keys.Key) -> str:
-    parts = key.template.split("{}")
+@_remembered
+def _builder(name: str) -> str:
+    parts = keys.ALL[name].template.split("{}")
     names = [f"p{number}" for number in range(1, len(parts))]
     text = f"'{parts[0]}'"
-    for name, rest in zip(names, parts[1:], strict=True):
-        text += f" .. {name}" + (f" .. '{rest}'" if rest else "")
+    for part, rest in zip(names, parts[1:], strict=True):
+        text += f" .. {part}" + (f" .. '{rest}'" if rest else "")
     return f"function({', '.join(names)}) return {text} end"

@@ -1,7 +1,7 @@
 """The provisioner and the watchdog of a run, on a runner whose workers are processes of the World.
 
 A worker that ends stays down until the provisioner begins another. Production looks every two seconds; here it is woken
-by a wish or by a worker's end, and looks once an hour besides, so that idle nights cost few steps.
+by a wish or by a worker's end, and looks every few minutes besides, so that idle nights cost few steps.
 """
 
 from collections.abc import Callable, Coroutine, Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PER_PROXY = 2
 """Fewer than in production, so that few numbers are enough to fill one."""
 WATCH_MS = 5 * MINUTE_MS
-LOOK_MS = HOUR_MS
+LOOK_MS = 5 * MINUTE_MS
 KILLED = 137
 
 

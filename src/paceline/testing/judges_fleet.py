@@ -3,6 +3,7 @@ banned number's address too (I7, I8, I10)."""
 
 from collections.abc import Iterator
 
+from paceline.store.store import Store
 from paceline.store.workers import WorkerRow
 from paceline.testing.evidence import Evidence
 from paceline.testing.fleet import PER_PROXY, WATCH_MS, Life
@@ -26,8 +27,7 @@ def none_is_left_behind(evidence: Evidence) -> Iterator[str]:
     runner, now_ms = evidence.world.runner, evidence.world.sim.now_ms
     if runner is None:
         return
-    (ids,) = evidence.world.ask(lambda store: store.fleet.ids())
-    rows: list[WorkerRow] = evidence.world.ask(lambda store: store.fleet.rows(ids))[0]
+    rows: list[WorkerRow] = evidence.world.ask(_rows)[0]
     for row in rows:
         running = [life for life in runner.lives if life.spec.session_id == row.session_id and life.ended_ms is None]
         wanted = [life for life in running if life.spec.instance == row.wanted_instance]
@@ -72,6 +72,10 @@ def a_hung_worker_is_replaced(evidence: Evidence) -> Iterator[str]:
         banned = any(told.kind == "BANNED" and told.phone == life.spec.phone for told in evidence.outside.told)
         if late < now_ms and not banned and (life.ended_ms is None or life.ended_ms > late):
             yield f"the worker of {life.spec.session_id} hung at {at} and nobody replaced it"
+
+
+async def _rows(store: Store) -> list[WorkerRow]:
+    return await store.fleet.rows(await store.fleet.ids())
 
 
 def _on(evidence: Evidence, proxy: str) -> list[Life]:

@@ -5,12 +5,15 @@ A thing that took time is known by two moments: it had not happened before `bega
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from paceline.policy.pacing import PacerFields
 from paceline.testing.plans import JobPlan
+
+if TYPE_CHECKING:
+    from paceline.testing.fleet import Life
 
 TAPPED = frozenset(
     (
@@ -124,7 +127,7 @@ class Outside:
         self.said_stop: set[str] = set()
         """Whose stop word a worker began to tell."""
         self.confirmations: list[Placed] = []
-        self.hung: list[tuple[Any, int]] = []
+        self.hung: list[tuple[Life, int]] = []
         """Workers that stood still for hours, and since when, by a clock that nobody sets."""
         self.proven: list[tuple[str, str]] = []
         """Message and state, of every proof that was answered."""

@@ -9,7 +9,9 @@ from unittest.mock import patch
 import msgspec
 
 from paceline.domain.ids import whatsapp_id
-from paceline.policy import gate, pacing, reconcile, retry, routing, smartguard
+from paceline.orchestrator.provisioner import Provisioner
+from paceline.orchestrator.runners.base import Seen
+from paceline.policy import gate, pacing, retry, routing, smartguard
 from paceline.policy.trust import Level, Policy
 
 Mutation = dict[str, tuple[str, str]]
@@ -111,15 +113,16 @@ def _always_well(one: Any, rules: Any, **more: Any) -> None:
     return None
 
 
-_decide = reconcile.decide
+_observed = Provisioner._observed
 
 
-def _sees_nobody(wanted: Any, seen: Any, **more: Any) -> list[reconcile.Action]:
-    return _decide(wanted, [], **more)
+async def _sees_nobody(provisioner: Provisioner) -> list[Seen] | None:
+    return []
 
 
-def _sees_all_alive(wanted: Any, seen: Any, **more: Any) -> list[reconcile.Action]:
-    return _decide(wanted, [msgspec.structs.replace(one, state="running") for one in seen], **more)
+async def _sees_all_alive(provisioner: Provisioner) -> list[Seen] | None:
+    seen = await _observed(provisioner)
+    return seen and [msgspec.structs.replace(one, state="running") for one in seen]
 
 
 class _Whatever(str):

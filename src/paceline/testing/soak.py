@@ -21,7 +21,6 @@ from statistics import mean
 import msgspec
 
 from paceline.domain.states import CLOSED_JOB_STATES
-from paceline.kits import failpoint
 from paceline.kits.logging import silence
 from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
@@ -86,8 +85,7 @@ def scenario(numbers: int, days: int, messages: int) -> Scenario:
 
 def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterator[Day]:
     world = SoakWorld(scenario(numbers, days, messages), redis)
-    failpoint.set_hook(world._failpoint)
-    try:
+    with world.failing():
         for number in range(days):
             began = time.monotonic()
             evening_ms = START_MS + (number + 1) * DAY_MS
@@ -98,8 +96,6 @@ def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterat
             _take_a_day_off(redis)
             used = int(redis.read(("INFO", "memory"))[0]["used_memory"])
             yield Day(number + 1, sent, used / 2**20, _own_mb(), time.monotonic() - began, faults)
-    finally:
-        failpoint.set_hook(None)
 
 
 def _own_mb() -> float:

@@ -6,7 +6,8 @@ a client.
     violations = checkers.check(world, ended)
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from random import Random
 from typing import Any
@@ -104,8 +105,7 @@ class World:
 
     def run(self, limits: Limits) -> bool:
         """True when everything that was accepted has ended."""
-        failpoint.set_hook(self._failpoint)
-        try:
+        with self.failing():
             deadline_ms = self.scenario.start_ms + limits.virtual_ms
             ended = self.sim.run(
                 self._now_and_then(self._everything_ended), deadline_ms=deadline_ms, max_steps=limits.steps
@@ -116,6 +116,13 @@ class World:
                 told_by_ms = self.sim.now_ms + customers.PATIENCE_MS
                 self.sim.run(self._now_and_then(self.customer.has_all), deadline_ms=told_by_ms, max_steps=limits.steps)
             return ended
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Failpoints kill by chance."""
+        failpoint.set_hook(self._failpoint)
+        try:
+            yield
         finally:
             failpoint.set_hook(None)
 

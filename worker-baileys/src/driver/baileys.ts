@@ -61,7 +61,7 @@ export class BaileysDriver implements Driver {
   #isClosed = false;
   readonly #guard: Guard;
   readonly #restrictions: Restrictions;
-  readonly #inbox: Inbox;
+  readonly #inbox = new Inbox(() => this.parts.auth.me, (inbound) => this.#tell({ kind: "received", ...inbound }));
   readonly #wake = new Wake();
   // At most one message is under way at a time; what is said of an older one is an event only.
   #written: ReadyMessage | null = null;
@@ -71,10 +71,6 @@ export class BaileysDriver implements Driver {
     this.#guard = new Guard(parts.clock, parts.timings);
     this.#restrictions = new Restrictions((restriction, untilMs) =>
       this.#tell({ kind: "restriction", restriction, untilMs }),
-    );
-    this.#inbox = new Inbox(
-      () => parts.auth.me,
-      (inbound) => this.#tell({ kind: "received", ...inbound }),
     );
   }
 
@@ -148,7 +144,7 @@ export class BaileysDriver implements Driver {
       return failed(error, CONNECTION_LOST);
     }
     try {
-      const message = await messageFor(connection.sock, jid, outgoing);
+      const message = await messageFor(connection.sock, jid, outgoing, this.parts.timings.uploadMs);
       this.parts.auth.keepSent(outgoing.whatsappId, message, this.parts.clock.nowMs());
       return { kind: "ready", outgoing, jid, connection, message, lastError };
     } catch (error) {
@@ -228,9 +224,10 @@ export class BaileysDriver implements Driver {
   #ended(ending: Ending): void {
     this.#connection = null;
     this.#outcome ??= { kind: "lost", reason: `${ending.code} ${ending.reason}` };
-    if (ending.isServerLogout && this.linked) this.parts.auth.startAnew(this.parts.clock.nowMs());
-    const { code, reason, expireSeconds } = ending;
-    this.#tell({ kind: "disconnected", code, reason, ...(expireSeconds === undefined ? {} : { expireSeconds }) });
+    const { isServerLogout, ...end } = ending;
+    this.#tell({ kind: "disconnected", ...end });
+    // After the telling, which is on the disk: who is killed in between logs in once more and is told again.
+    if (isServerLogout && this.linked) this.parts.auth.startAnew(this.parts.clock.nowMs());
   }
 
   #tell(event: DriverEvent): void {

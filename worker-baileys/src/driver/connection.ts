@@ -18,7 +18,7 @@ import { TIMED_OUT } from "../disconnects.js";
 import { libraryLogger, log } from "../log.js";
 import type { Timings } from "../timings.js";
 import type { AuthState } from "./auth-state.js";
-import { endError, type Ending, endingOf } from "./endings.js";
+import { endError, type Ending, endingOf, upgradeCode } from "./endings.js";
 import type { Inbox, NumberOf } from "./inbound.js";
 import type { Routes } from "./routes.js";
 
@@ -157,7 +157,8 @@ export class Connection {
     ws.on("CB:notification", (node: BinaryNode) => this.ears.notification(node));
     // Baileys subscribes to this, so `ws` raises no error, and nobody acts on it.
     ws.on("unexpected-response", (_request: unknown, response: IncomingMessage) => {
-      this.end(`upgrade answered ${response.statusCode ?? 0}`, response.statusCode ?? TIMED_OUT);
+      const status = response.statusCode ?? 0;
+      this.end(`upgrade answered ${status}`, upgradeCode(status));
     });
   }
 

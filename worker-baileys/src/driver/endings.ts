@@ -3,7 +3,7 @@
  * network or a QR code that nobody scanned, 401 our own logout or the server's, 500 the server or the proxy), so the
  * message is looked at as well. `disconnects.ts` says what follows from each.
  */
-import { CONNECTION_CLOSED, LOGGED_OUT, QR_ENDED } from "../disconnects.js";
+import { CONNECTION_CLOSED, LOGGED_OUT, QR_ENDED, SERVER_FAILED, TOO_MANY } from "../disconnects.js";
 import { redactString } from "../redaction.js";
 
 export interface Ending {
@@ -21,6 +21,14 @@ const REASON_LIMIT = 200;
 /** An error in the form in which Baileys reads a code from it. */
 export function endError(message: string, statusCode: number): Error {
   return Object.assign(new Error(message), { isBoom: true, output: { statusCode } });
+}
+
+/**
+ * The code of an upgrade that was answered with an HTTP status instead. Whatever stands between us and WhatsApp may say
+ * 401 or 403, and that is no word on the account: only 429 and 5xx mean here what they mean there.
+ */
+export function upgradeCode(status: number): number {
+  return status === TOO_MANY || status >= SERVER_FAILED ? status : SERVER_FAILED;
 }
 
 export function endingOf(error: unknown): Ending {

@@ -12,6 +12,7 @@ import {
   type proto,
   type WASocket,
 } from "baileys";
+import { within } from "../clock.js";
 import { failpoint } from "../failpoint.js";
 import { libraryLogger, log } from "../log.js";
 import type { Connection } from "./connection.js";
@@ -41,13 +42,21 @@ function userOf(jid: string | undefined): string {
 }
 
 /** The message as it will be encrypted; its file is uploaded by this. Never by address: only bytes we checked go in. */
-export async function messageFor(sock: WASocket, jid: string, outgoing: OutgoingMessage): Promise<proto.IMessage> {
-  const full = await generateWAMessage(jid, contentOf(outgoing), {
+export async function messageFor(
+  sock: WASocket,
+  jid: string,
+  outgoing: OutgoingMessage,
+  uploadMs: number,
+): Promise<proto.IMessage> {
+  const made = generateWAMessage(jid, contentOf(outgoing), {
     userJid: sock.user?.id ?? "",
     messageId: outgoing.whatsappId,
     upload: sock.waUploadToServer,
+    // Of one host that says nothing; unset, the library waits for ever.
+    mediaUploadTimeoutMs: uploadMs,
     logger: libraryLogger(),
   });
+  const full = await within(uploadMs, "the upload", made);
   if (!full.message) throw new Error("the library made no message");
   return full.message;
 }

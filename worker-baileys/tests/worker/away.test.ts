@@ -3,6 +3,7 @@
  * meanwhile: what people write, receipts and results arrive all the same, and nothing is sent twice.
  */
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";
 import { PHONE, Stage, until, type Worker } from "./stage.js";
 
@@ -101,3 +102,18 @@ for (const [index, step] of STEPS.entries()) {
     await until("the next words", () => texts().includes(`after ${text}`));
   });
 }
+
+test("logged out while it is away, and then killed: the next worker tells of it", async () => {
+  const port = await stage.orchestrator.stop();
+  await stage.disconnect({ kind: "device-removed" });
+  await until("the login to be put aside", () => readdirSync(stage.volume).some((file) => file.includes("logged-out")));
+  await worker.kill();
+  await stage.orchestrator.start(port);
+  worker = stage.work();
+  const told = await until("the logout", () =>
+    stage.orchestrator.named("DISCONNECTED").find(({ data }) => data["code"] === 401),
+  );
+  // Not of the epoch in which it happened: it counts all the same.
+  assert.equal(told.data["epoch"], undefined);
+  await stage.events("QR", 2);
+});

@@ -118,6 +118,8 @@ describe("where the library says nothing", () => {
   for (const [name, behaviour, code, timings] of [
     ["the upgrade is answered 503 and closed", { refuseUpgrade: { status: 503 } }, 503, {}],
     ["the upgrade is answered 503 and left open", { refuseUpgrade: { status: 503, keepOpen: true } }, 503, {}],
+    ["the upgrade is answered 403 by whatever is in the way", { refuseUpgrade: { status: 403 } }, 500, {}],
+    ["the upgrade is answered 401 by whatever is in the way", { refuseUpgrade: { status: 401 } }, 500, {}],
     ["the upgrade hangs", { hangUpgrade: true }, 408, short],
     ["the handshake is not answered", { noServerHello: true }, 408, short],
     ["success never comes", { neverSuccess: true }, 408, short],

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Action, PAUSES, pauseMs, ruleOf } from "../../src/disconnects.js";
-import { endError, endingOf } from "../../src/driver/endings.js";
+import { endError, endingOf, upgradeCode } from "../../src/driver/endings.js";
 import { seededRng } from "../../src/rng.js";
 
 const ROWS: readonly (readonly [number, string, Action])[] = [
@@ -94,6 +94,17 @@ describe("how the library's errors are read", () => {
     const ban = Object.assign(endError("Connection Failure", 402), { data: { reason: "402", expire: "3600" } });
     assert.equal(endingOf(ban).expireSeconds, 3600);
   });
+  for (const [status, code] of [
+    [429, 429],
+    [503, 503],
+    [401, 500],
+    [403, 500],
+    [302, 500],
+    [0, 500],
+  ] as const) {
+    test(`an upgrade answered ${status} is a ${code}: no word on the account`, () =>
+      assert.equal(upgradeCode(status), code));
+  }
   test("no error at all is a closed connection", () => assert.equal(endingOf(undefined).code, 428));
   test("credentials of a proxy stay out of the reason", () => {
     assert.ok(!endingOf(endError("WebSocket Error (http://u:hunter22@p:1 failed)", 500)).reason.includes("hunter22"));

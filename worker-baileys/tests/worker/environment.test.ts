@@ -74,4 +74,6 @@ test("a key may be base64 as well", () => {
 test("a proxy's credentials are decoded", () => {
   const { proxy } = readEnvironment({ ...GOOD, PROXY_URL: "socks5h://us%40er:p%3Aw@proxy.example:9050" });
   assert.deepEqual(proxy, { kind: "socks5h", host: "proxy.example", port: 9050, user: "us@er", password: "p:w" });
+  const long = { ...GOOD, PROXY_URL: `socks5h://u:${"p".repeat(256)}@proxy.example:9050` };
+  assert.throws(() => readEnvironment(long), /PROXY_URL: SOCKS takes at most 255 bytes/);
 });

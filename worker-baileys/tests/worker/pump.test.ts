@@ -49,6 +49,7 @@ beforeEach(() => {
     void told.push(`${name} ${String(data["code"] ?? data["whatsappId"] ?? "")}`.trim());
   poster.post = ({ event, data }: WorkerEvent) => note(event, data);
   poster.tell = note;
+  poster.tellSurely = (name, data) => note(`${name} surely`, data);
   const driver = { connect: () => void (connects += 1), onEvent: () => undefined } as unknown as Driver;
   pump = new EventPump({ shift, driver, poster, clock, rng: seededRng(1), pauses: { ...PAUSES, firstMs: 3_600_000 } });
   journal.intend({ taskId: TASK, whatsappId: WIRE, to: "1", attempt: 1, at: clock.nowMs() });
@@ -120,6 +121,12 @@ test("a receipt of somebody else’s message is nothing to us", () => {
 test("a lost connection is told once however often it fails; what is final is always told", () => {
   take({ kind: "connected" }, ended(428), ended(408), ended(500), ended(403, "Connection Failure"));
   assert.deepEqual(told, ["CONNECTED", "DISCONNECTED 428", "DISCONNECTED 403"]);
+  assert.equal(shift.endedForGood, true);
+});
+
+test("a logout is told surely: its login is gone, and nobody could find out again", () => {
+  take({ kind: "connected" }, ended(401, "Stream Errored (conflict)"));
+  assert.deepEqual(told, ["CONNECTED", "DISCONNECTED surely 401"]);
   assert.equal(shift.endedForGood, true);
 });
 

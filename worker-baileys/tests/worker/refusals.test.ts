@@ -9,7 +9,7 @@ const somebody = (): string => String((recipients += 1));
 
 before(async () => {
   stage = await Stage.start();
-  stage.timings["guardPauseMs"] = 300;
+  Object.assign(stage.timings, { guardPauseMs: 300, uploadMs: 1_500 });
   await stage.linked();
 });
 after(() => stage.stop());
@@ -59,6 +59,16 @@ test("too many number checks: RATE_LIMIT, nothing sent, and later it goes on", a
     if (task.state === "failed") task.state = "queued";
     return (await stage.ledger()).some(({ whatsappId }) => whatsappId === task.whatsappId);
   });
+});
+
+test("an upload that is never answered is given up, and the next message goes", async () => {
+  await stage.behave({ mediaFault: { kind: "hang" } });
+  const media = { content: Buffer.from("%PDF-1.7"), type: "application/pdf", kind: "pdf", name: "a.pdf" };
+  const task = stage.orchestrator.add({ to: somebody(), text: "", mode: "document", media });
+  await stage.settled(task, "failed");
+  assert.deepEqual(task.nacks, ["refused MEDIA_UNAVAILABLE"]);
+  await stage.behave({ mediaFault: null });
+  await stage.settled(stage.orchestrator.add({ to: somebody(), text: "after it" }));
 });
 
 test("an ack that is lost is made up for by a receipt, and nothing is sent again", async () => {

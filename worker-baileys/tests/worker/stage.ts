@@ -25,6 +25,7 @@ export const QUICK = {
   connectMs: 15_000,
   watchdogMs: 20_000,
   queryMs: 15_000,
+  uploadMs: 15_000,
   ackMs: 30_000,
   backoffFirstMs: 50,
   backoffLongestMs: 400,

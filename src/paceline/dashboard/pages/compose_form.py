@@ -15,6 +15,7 @@ from paceline.dashboard.parts.inputs import Field, button
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.text import text
+from paceline.dashboard.parts.words import count
 
 MODES = {"message": "Text", "image": "Image with a caption", "document": "Document with a caption"}
 PRIORITIES = {"1": "Normal", "2": "High", "3": "Highest"}
@@ -46,7 +47,7 @@ class Form:
         is_good = self._draft.check()
         for name, made in self._fields.items():
             made.set_fault(self._draft.faults.get(name, ""))
-        if self._draft.mode != "message":
+        if self._file_drop is not None:
             self._file_drop.set_fault(self._draft.faults.get("file", ""))
         return is_good
 
@@ -121,7 +122,7 @@ class Form:
         self._field("mode", "Kind", kind="select", options=MODES, value="message")
         self._file_box = ui.element("div")
         self._file_box.set_visibility(False)
-        self._file_drop: Drop
+        self._file_drop: Drop | None = None
         self._field("text", "Text", kind="textarea", rows=6)
         self._offers = ui.element("div").classes("offers")
         self._offer(())
@@ -146,6 +147,7 @@ class Form:
         self._draft.media_ref = ""
         self._on_picture("")
         self._file_box.clear()
+        self._file_drop = None
         self._file_box.set_visibility(mode != "message")
         if mode != "message":
             with self._file_box:
@@ -205,7 +207,7 @@ class Form:
 
 
 def _summary(audience: Audience, file_name: str) -> str:
-    parts = [f"{audience.count:,} {'recipient' if audience.count == 1 else 'recipients'}"]
+    parts = [count(audience.count, "recipient")]
     if file_name:
         parts[0] = f"{file_name}: {parts[0]}"
     if audience.number_column:

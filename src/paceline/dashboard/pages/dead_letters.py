@@ -15,6 +15,7 @@ from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.table import Column, Table
 from paceline.dashboard.parts.text import text
 from paceline.dashboard.parts.when import When
+from paceline.dashboard.parts.words import count
 
 ROWS = 25
 AT_ONCE = 1_000
@@ -110,8 +111,8 @@ def summary(done: ReplayedMany) -> str:
         (skipped.already_replayed, "were sent again before"),
         (skipped.suppressed, "are on the suppression list"),
     ]
-    words = [f"{done.replayed:,} sent again in {len(done.jobs):,} jobs."]
-    words += [f"{count:,} {why}." for count, why in parts if count]
+    words = [f"{done.replayed:,} sent again in {count(len(done.jobs), 'job')}."]
+    words += [f"{some:,} {why}." for some, why in parts if some]
     return " ".join([*words, "There are more: press again."] if done.more else words)
 
 

@@ -88,4 +88,4 @@ def _incidents(visit: Visit) -> None:
     visit.live.add(refresh, panel)
 
 
-PAGE = Page("/", "Fleet", build, icon="fleet")
+PAGE = Page("/", "Fleet", build, icon="fleet", scope="read")

@@ -14,6 +14,7 @@ from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.table import Column, Table
 from paceline.dashboard.parts.text import text
 from paceline.dashboard.parts.tiles import Tile, Tiles
+from paceline.dashboard.parts.words import count
 
 FILE_BYTES = 5 * MEGABYTE
 """The orchestrator's own limit."""
@@ -67,7 +68,7 @@ def summary(answer: Uploaded) -> str:
     parts = [f"{answer.added:,} added"]
     if answer.duplicates:
         parts.append(f"{answer.duplicates:,} there already")
-    parts.append(f"{answer.rejected_total:,} bad lines" if answer.rejected_total else "no bad line")
+    parts.append(count(answer.rejected_total, "bad line") if answer.rejected_total else "no bad line")
     return ", ".join(parts)
 
 

@@ -7,6 +7,7 @@ from paceline.dashboard.parts.acting import act, confirm, notify
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.table import Column, Table
+from paceline.dashboard.parts.words import count
 
 ROWS = 50
 _PROXIES = [
@@ -57,12 +58,12 @@ class ProxiesTable:
             await act(self._visit, self._visit.api.proxies.drop(proxy_id), "Removed.")
 
     async def _mark_bad(self, proxy: Proxy) -> None:
-        words = f"{proxy.load:,} sessions are restarted with another." if proxy.load else "No session holds it."
+        words = f"Restarted with another: {count(proxy.load, 'session')}." if proxy.load else "No session holds it."
         if await confirm(f"Mark {proxy.proxy} as bad?", words, "Mark as bad", danger=True):
             done = await act(self._visit, self._visit.api.proxies.mark_bad(proxy.proxy_id))
             if done is not None:
                 kept = f" {len(done.kept):,} of banned numbers stay on it." if done.kept else ""
-                notify(f"{len(done.moved):,} sessions move to another.{kept}")
+                notify(f"{count(len(done.moved), 'session')} moved to another.{kept}")
 
 
 class ProfilesTable:

@@ -13,6 +13,7 @@ from paceline.dashboard.parts.inputs import button
 from paceline.dashboard.parts.page import Page, Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.standing import Standing
+from paceline.dashboard.parts.words import count
 from paceline.kits.clock import SystemClock
 
 NOT_YOURS = "Your key has no “send” scope."
@@ -88,7 +89,7 @@ class _Buttons:
             done = await act(self._visit, self._visit.api.jobs.cancel(self._job_id))
             if done is not None:
                 rest = f" {done.open:,} are with a worker and end as they end." if done.open else ""
-                notify(f"{done.canceled:,} messages canceled.{rest}")
+                notify(f"{count(done.canceled, 'message')} canceled.{rest}")
 
 
 def _facts(job: JobStatus) -> list[Fact]:
@@ -100,8 +101,8 @@ def _facts(job: JobStatus) -> list[Fact]:
         Fact("Priority", job.priority if job.priority > 1 else None),
         Fact("From", work.number(job.phone) if job.phone else "any number"),
         Fact("Not before", job.send_at, when="exact"),
-        Fact("Spread over", f"{job.spread_minutes:,} minutes" if job.spread_minutes else None),
-        Fact("Good for", span(job.validity_seconds)),
+        Fact("Spread over", count(job.spread_minutes, "minute") if job.spread_minutes else None),
+        Fact("Good for", validity(job.validity_seconds)),
         Fact("Routing", job.strategy),
         Fact("Unknown outcome", "not sent again" if job.on_unknown == "hold" else None),
         Fact("Sends again", job.replay_of, href=f"/jobs/{(job.replay_of or '').partition(':')[0]}"),
@@ -110,11 +111,11 @@ def _facts(job: JobStatus) -> list[Fact]:
     ]
 
 
-def span(seconds: int) -> str:
+def validity(seconds: int) -> str:
     for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds // size:,} {word}{'s' if seconds != size else ''}"
-    return f"{seconds:,} seconds"
+        if seconds % size == 0:
+            return count(seconds // size, word)
+    return count(seconds, "second")
 
 
 PAGE = Page("/jobs/{job_id}", "Job", build, scope="read", under="/jobs")

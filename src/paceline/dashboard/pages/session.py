@@ -65,4 +65,4 @@ class Standing:
         self._chip.classes(replace=f"chip chip--{word.tone}")
 
 
-PAGE = Page("/sessions/{session_id}", "Number", build, under="/")
+PAGE = Page("/sessions/{session_id}", "Number", build, scope="read", under="/")

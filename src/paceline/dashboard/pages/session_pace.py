@@ -2,7 +2,7 @@
 
 from nicegui import ui
 
-from paceline.client.answers_fleet import Explained
+from paceline.client.answers_fleet_numbers import Explained
 from paceline.client.answers_fleet_sessions import Session
 from paceline.dashboard.parts import words
 from paceline.dashboard.parts.acting import act, confirm
@@ -137,7 +137,11 @@ def about_of(session: Session) -> list[Fact]:
     return [
         Fact("Number", words.phone(session.phone)),
         Fact("Name", session.display_name),
-        Fact("Connection", words.spelled(session.connection), note=_why(session)),
+        Fact(
+            "Connection",
+            words.CONNECTIONS.get(session.connection) or words.spelled(session.connection),
+            note=_why(session),
+        ),
         Fact("Link", words.spelled(session.authorisation)),
         *_limit(session),
         Fact("Sends by", session.driver),

@@ -64,11 +64,12 @@ def past(visit: Visit, session_id: str) -> None:
 
 def event_item(one: SessionEvent) -> Item:
     data = one.data
+    said = words.EVENTS.get(one.event) or words.spelled(one.event.removeprefix("MESSAGE_"))
     to = f" · {words.phone(str(data['to']))}" if data.get("to") else ""
     item = Item(
         id=one.event_id,
         at=one.at,
-        text=words.spelled(one.event.removeprefix("MESSAGE_")) + to,
+        text=said + to,
         tone=_TONES.get(one.event, "plain"),
     )
     error = data.get("error")

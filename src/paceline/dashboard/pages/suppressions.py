@@ -15,6 +15,7 @@ from paceline.dashboard.parts.page import Page, Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.table import Column, Table
 from paceline.dashboard.parts.text import text
+from paceline.dashboard.parts.words import count
 
 ROWS = 100
 BY_HAND = 10_000
@@ -110,7 +111,7 @@ class _Importing:
 
 
 def _imported(name: str, done: SuppressionsImported) -> None:
-    bad = f"{len(done.rejected):,} bad rows" if done.rejected else "no bad row"
+    bad = count(len(done.rejected), "bad row") if done.rejected else "no bad row"
     text("p", f"{name}: {done.added:,} added, {done.duplicates:,} there already, {bad}").props('dir="auto"')
     if done.rejected:
         columns = [Column("line", "Line", "number"), Column("to", "Number"), Column("why", "Why")]
@@ -136,7 +137,7 @@ class _Erasing:
             done = await act(self._visit, self._visit.api.recipients.erase(number))
             if done is not None:
                 rest = f" {done.open:,} are with a worker: ask again later." if done.open else ""
-                notify(f"Erased in {done.erased:,} places, {done.canceled:,} messages canceled.{rest}")
+                notify(f"Erased in {count(done.erased, 'place')}, {count(done.canceled, 'message')} canceled.{rest}")
                 self._number.set_value("")
 
 

@@ -69,6 +69,7 @@ class Live:
         # Until the browser has said that somebody looks, and when their day began.
         self._is_seen = False
         self._is_leaving = False
+        self._running: set[asyncio.Task[None]] = set()
         self.midnight_ms = 0
         Presence().on("presence", self._presence)
         ui.timer(TICK_SECONDS, self._tick)
@@ -82,6 +83,7 @@ class Live:
         for part in self._parts:
             part.due_ms = 0
         await self._tick()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _tick(self) -> None:
         if self._is_leaving or not self._is_seen:
@@ -94,7 +96,16 @@ class Live:
         due = [part for part in self._parts if part.due_ms <= now_ms and not part.busy]
         if due:
             self._visit.seen()
-            await asyncio.gather(*(self._refresh(part) for part in due))
+        for part in due:
+            # Each on its own: one that waits for an answer must not hold up the others.
+            task = asyncio.create_task(self._refresh(part), name="refresh")
+            self._running.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a part of a page could not be refreshed", page=self._visit.page.path, exc_info=error)
 
     async def _refresh(self, part: _Part) -> None:
         part.busy = True

@@ -3,6 +3,7 @@ const HEIGHT = 150;
 const TOP = 10;
 const BOTTOM = 22;
 const LEFT = 46;
+const FEWEST = 20;
 
 // The smallest of 1, 2, 5, 10, 20, 50 … that is not below the highest bar.
 function ceiling(value) {
@@ -30,18 +31,24 @@ export default {
   props: { minutes: Array },
   data: () => ({ width: 600, height: HEIGHT, left: LEFT, at: null }),
   computed: {
+    // From the first minute that has something to show, so that a young fleet's bars are not lost at the edge.
+    shown() {
+      const first = this.minutes.findIndex((minute) => minute.sent || minute.failed);
+      const fewest = this.minutes.length - FEWEST;
+      return this.minutes.slice(Math.max(0, Math.min(first < 0 ? fewest : first, fewest)));
+    },
     most() {
-      return ceiling(Math.max(4, ...this.minutes.map((minute) => minute.sent + minute.failed)));
+      return ceiling(Math.max(4, ...this.shown.map((minute) => minute.sent + minute.failed)));
     },
     ticks() {
       return [0, this.most / 2, this.most];
     },
     step() {
-      return (this.width - LEFT) / Math.max(1, this.minutes.length);
+      return (this.width - LEFT) / Math.max(1, this.shown.length);
     },
     bars() {
       const bottom = this.y(0);
-      return this.minutes.map((minute, index) => {
+      return this.shown.map((minute, index) => {
         const ySent = this.y(minute.sent);
         const yFailed = this.y(minute.sent + minute.failed);
         const width = Math.max(1, this.step - Math.min(3, this.step / 3));
@@ -49,8 +56,8 @@ export default {
       });
     },
     marks() {
-      const every = this.width < 420 ? 30 : 15;
-      return this.minutes
+      const every = this.shown.length <= 30 ? 5 : this.width < 420 ? 30 : 15;
+      return this.shown
         .map((minute, index) => ({ at: new Date(minute.at), x: LEFT + (index + 0.5) * this.step }))
         .filter((mark) => mark.at.getMinutes() % every === 0 && mark.x > LEFT + 26 && mark.x < this.width - 30)
         .map((mark) => ({ x: mark.x, text: mark.at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) }));
@@ -61,7 +68,7 @@ export default {
       return `Messages a minute in the last hour: ${sent} sent, ${failed} failed in all`;
     },
     tip() {
-      const minute = this.minutes[this.at];
+      const minute = this.shown[this.at];
       const time = new Date(minute.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
       return `${time} · ${minute.sent} sent` + (minute.failed ? `, ${minute.failed} failed` : "");
     },
@@ -75,7 +82,7 @@ export default {
     },
     over(event) {
       const index = Math.floor((event.offsetX - LEFT) / this.step);
-      this.at = index >= 0 && index < this.minutes.length ? index : null;
+      this.at = index >= 0 && index < this.shown.length ? index : null;
     },
   },
   mounted() {

@@ -14,7 +14,7 @@ export default {
       <svg :width="width" :height="height" role="img" :aria-label="label">
         <g v-for="band in bands" :key="band.kind + band.from">
           <rect :class="'band-' + band.kind" :x="x(band.from)" :width="Math.max(0, x(band.until) - x(band.from))" y="14" height="64" />
-          <text v-if="x(band.until) - x(band.from) > 60" class="band-text" :x="(x(band.from) + x(band.until)) / 2" y="27" text-anchor="middle">{{ band.text }}</text>
+          <text v-if="x(band.until) - x(band.from) > 7 * band.text.length" class="band-text" :x="(x(band.from) + x(band.until)) / 2" y="27" text-anchor="middle">{{ band.text }}</text>
         </g>
         <line class="line" x1="0" :x2="width" :y1="middle" :y2="middle" />
         <g class="grid">
@@ -110,7 +110,7 @@ export default {
       const rest = this.pacing.burstCooldownMs;
       if (!rest || !this.pacing.burstLimit) return [];
       return all.slice(1)
-        .map((at, index) => ({ kind: "rest", from: all[index], until: at, text: "rest after a burst" }))
+        .map((at, index) => ({ kind: "rest", from: all[index], until: at, text: "rest" }))
         .filter((band) => band.until - band.from >= rest && band.until - band.from < 3 * rest && band.until > this.from);
     },
     limits() {

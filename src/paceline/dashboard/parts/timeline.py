@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from nicegui.element import Element
 
-from paceline.client.answers_fleet import Pacing
+from paceline.client.answers_fleet_numbers import Pacing
 
 
 class Timeline(Element, component="timeline.js"):

@@ -29,6 +29,14 @@ STATUSES = {
 }
 NEED_A_PERSON = ("SCAN_QR", "FAILED", "LOGGED_OUT", "LINK_BLOCKED", "QUARANTINED")
 
+CONNECTIONS = {"SCAN_QR": "Shows a code to scan"}
+EVENTS = {
+    "QR": "Shows a new QR code",
+    "PING": "Is alive",
+    "ERROR": "Reports an error",
+    "RESTRICTION": "WhatsApp set a limit",
+}
+
 RESTRICTIONS = {
     "COOLDOWN": Word("Cool-down", "warn", "It rests because WhatsApp said that it sends too fast"),
     "TIME_LOCKED": Word("Time-locked", "warn", "WhatsApp lets it start no new chat until then"),

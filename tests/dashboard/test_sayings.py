@@ -1,0 +1,59 @@
+"""What pages say of what they did and what they show, where it is more than one word."""
+
+import pytest
+
+from paceline.client.answers_fleet import Policy, TrustLevel
+from paceline.client.answers_fleet_sessions import RejectedLine, Uploaded
+from paceline.client.answers_lists import ReplayedMany, ReplayJob, ReplaySkipped
+from paceline.dashboard.pages import dead_letters, inventory, settings
+from paceline.dashboard.pages.job import validity
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(2_592_000, "30 days"), (86_400, "1 day"), (7_200, "2 hours"), (5_400, "90 minutes"), (61, "61 seconds")],
+)
+def test_how_long_a_message_is_good_for(seconds: int, words: str) -> None:
+    assert validity(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Uploaded(added=2, duplicates=0, rejected=[], rejected_total=0), "2 added, no bad line"),
+        (
+            Uploaded(added=0, duplicates=3, rejected=[RejectedLine(line=1, reason="x")], rejected_total=1_200),
+            "0 added, 3 there already, 1,200 bad lines",
+        ),
+    ],
+    ids=["all good", "hardly any"],
+)
+def test_what_became_of_a_file(answer: Uploaded, words: str) -> None:
+    assert inventory.summary(answer) == words
+
+
+def test_what_a_replay_did_and_skipped() -> None:
+    skipped = ReplaySkipped(not_replayable=1, already_replayed=2, suppressed=0)
+    jobs = [ReplayJob(job_id="b", replay_of="a", accepted=5)]
+    assert dead_letters.summary(ReplayedMany(replayed=5, jobs=jobs, skipped=skipped, more=True)) == (
+        "5 sent again in 1 job. 1 cannot be sent again. 2 were sent again before. There are more: press again."
+    )
+
+
+def test_levels_follow_each_other_by_age() -> None:
+    """A level says from which age to which; one without a cap or hours shows none."""
+    young = {"min_delay_ms": 20_000, "max_delay_ms": 40_000, "effective_rpm": 1.9, "daily_cap": 20, "hours": (9, 21)}
+    old = {"min_delay_ms": 500, "max_delay_ms": 1_000, "effective_rpm": 60.0, "daily_cap": None, "hours": None}
+    policy = Policy(
+        name="p",
+        levels=[
+            TrustLevel(name="cold", max_age_days=2.5, rpm=3, **young),  # type: ignore[arg-type]
+            TrustLevel(name="hot", max_age_days=None, rpm=60, **old),  # type: ignore[arg-type]
+        ],
+        recipient_hours=(7, 23), jitter=0.2, typing_ms=(0, 200), burst_limit=0, burst_cooldown_ms=0, global_rpm=None,
+    )  # fmt: skip
+    cold, hot = settings.levels(policy)
+    assert (cold["age"], cold["delay"], cold["cap"], cold["hours"]) == ("0 to 2.5 days", "20–40 s", 20, "09:00–21:00")
+    assert (hot["age"], hot["delay"], hot["cap"], hot["hours"]) == (
+        "2.5 days and more", "0.5–1 s", None, "round the clock",
+    )  # fmt: skip
