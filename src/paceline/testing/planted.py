@@ -44,8 +44,8 @@ BUGS = [
     Bug("the lowest priority is served first", "I5", {
         "60_heads.lua": ("for priority = 3, 1, -1 do", "for priority = 1, 3 do")}, seeds=(-2,)),
     Bug("the newest is served first", "I5", {
-        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))",
-                         "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq))")},
+        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
+                         "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
         seeds=(31, 20)),
     Bug("a job is closed by every task that ends", "I6", {
         "20_task.lua": ("if call('DECR', K.job_open(job)) == 0 then close_job(job, now) end",
