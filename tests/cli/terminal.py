@@ -26,7 +26,8 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "paceline.cli", *arguments],
+            # Whoever runs the tests in the background has SIGINT ignored, and so would this.
+            ["env", "--default-signal=INT", sys.executable, "-m", "paceline.cli", *arguments],
             env={**kept, "TERM": "xterm-256color", "PYTHONFAULTHANDLER": "1", "PYTHONPATH": str(SOURCE), **env},
             stdin=slave,
             stdout=slave,

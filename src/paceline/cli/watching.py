@@ -39,12 +39,11 @@ def _bar(looks: "Iterator[JobStatus]") -> "JobStatus":
         bars.TextColumn("{task.fields[more]}"),
         bars.TimeElapsedColumn(),
     )
-    # Drawn by this thread alone: Ctrl-C never meets another one in the middle of a line.
-    with bars.Progress(*columns, console=console(stderr=True), auto_refresh=False) as bar:
+    with bars.Progress(*columns, console=console(stderr=True)) as bar:
         task = bar.add_task("", total=None, state="", more="")
         for job in looks:
-            done, more = job.progress, _more(job)
-            bar.update(task, total=done.total, completed=_ended(done), state=job.state, more=more, refresh=True)
+            done = job.progress
+            bar.update(task, total=done.total, completed=_ended(done), state=job.state, more=_more(job))
     return job
 
 
