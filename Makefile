@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --universal --python-version 3.11
 
-.PHONY: help install demo up images test prove chaos soak fuzz bench screenshots check lock clean
+.PHONY: help install demo up images test ready prove chaos soak fuzz bench screenshots check lock clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -35,13 +35,17 @@ images: ## the container images of the services and of the workers (needs Docker
 	docker build --file deploy/Dockerfile --target worker --tag whatsapp-worker-image:1.0.0 .
 	docker build --file deploy/Dockerfile --target worker-baileys --tag whatsapp-worker-baileys:1.0.0 .
 
-test: install check ## all checks and all tests
+test: install ## all checks and all tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync check ready
+	tools/run-tests $(ARGS)
+
+# What the tests use beside Python. Each says what it could not get, and whose tests are skipped for it.
+ready:
 	@tools/ensure-redis
 	@tools/ensure-docker
 	@tools/ensure-node
 	@tools/ensure-prometheus
 	@tools/ensure-browser
-	tools/run-tests $(ARGS)
 
 prove: install ## the World over thousands of seeds, then every planted bug; ARGS="--seeds=0:20000" for others
 	@$(BIN)/python -m paceline.testing --seeds=drills:3000 --planted $(ARGS)

@@ -67,6 +67,39 @@ def test_a_changed_form_must_be_planned_again(open_page: Open) -> None:
     expect(page.get_by_text("The form has changed since the plan.")).to_be_visible()
 
 
+def paste(page: Page, words: str, then: str = "") -> None:
+    """Typing ten thousand lines, which is what `fill` does, takes a browser minutes. `then` is done at once."""
+    inside = "field.value = words; for (const one of ['input', 'change']) field.dispatchEvent(new Event(one))"
+    page.get_by_label("Numbers, one on each line").evaluate(f"(field, words) => {{ {inside}; {then} }}", words)
+
+
+def numbers(count: int) -> str:
+    return "\n".join(f"+44 7700 {n:06}" for n in range(count))
+
+
+def test_a_plan_waits_until_the_list_is_read(open_page: Open) -> None:
+    """A long list takes the dashboard a while; whoever presses at once must not be told that there is nobody in it."""
+    page = open_page("/compose")
+    say(page, "Hello")
+    paste(
+        page, numbers(50_000), then="[...document.querySelectorAll('button')].find(b => b.innerText == 'Plan').click()"
+    )
+    expect(page.get_by_role("button", name="Send to 50,000 people")).to_be_visible()
+
+
+def test_a_list_too_long_to_paste_is_said_to_be(open_page: Open) -> None:
+    """The connection would drop it without a word, and the list before it would be the one that is sent."""
+    page = open_page("/compose")
+    paste(page, numbers(2))
+    expect(page.get_by_text("2 recipients")).to_be_visible()
+    paste(page, numbers(60_000))
+    expect(page.get_by_role("alert")).to_contain_text("Drop it as a file.")
+    expect(page.get_by_text("2 recipients")).to_be_hidden()
+    paste(page, numbers(3))
+    expect(page.get_by_text("3 recipients")).to_be_visible()
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_pressed_twice_it_is_sent_once(site: Site, open_page: Open) -> None:
     page = open_page("/compose")
     page.get_by_label("Numbers, one on each line").fill("+44 7700 920012")

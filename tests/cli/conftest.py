@@ -41,7 +41,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def platform() -> Iterator[Platform]:
     running = Platform(sessions=2, policy=POLICY)
     keep = True

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import paceline
 
 SOURCE = Path(paceline.__file__).parents[1]
+PATIENCE_S = 60
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -24,8 +26,9 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "paceline.cli", *arguments],
-            env={**kept, "TERM": "xterm-256color", "PYTHONPATH": str(SOURCE), **env},
+            # Whoever runs the tests in the background has SIGINT ignored, and so would this.
+            ["env", "--default-signal=INT", sys.executable, "-m", "paceline.cli", *arguments],
+            env={**kept, "TERM": "xterm-256color", "PYTHONFAULTHANDLER": "1", "PYTHONPATH": str(SOURCE), **env},
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -52,13 +55,19 @@ class Terminal:
         while self._more():
             pass
         os.close(self._master)
-        return self._process.wait(60)
+        return self._process.wait(PATIENCE_S)
 
     @property
     def plain(self) -> str:
         return CONTROL.sub("", self.output).replace("\r", "")
 
     def _more(self) -> bool:
+        ready, _, _ = select.select([self._master], [], [], PATIENCE_S)
+        if not ready:
+            # It says where it stands (PYTHONFAULTHANDLER), and ends.
+            self._process.send_signal(signal.SIGABRT)
+            self._process.wait(PATIENCE_S)
+            raise AssertionError(f"silent for {PATIENCE_S} s: {self.output}{os.read(self._master, 65_536).decode()}")
         try:
             chunk = os.read(self._master, 65_536)
         except OSError:

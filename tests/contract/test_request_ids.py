@@ -51,6 +51,20 @@ async def test_a_replay_has_the_id_of_whoever_asked_for_it(platform: Platform) -
     assert (await platform.claim())["task"]["requestId"] == "crm-42"
 
 
+async def test_where_no_lines_are_wanted_nothing_is_read_for_them(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LOG_MESSAGES=false, as this platform has it: the whole way of a message costs no lookup."""
+
+    async def never(_: list[str]) -> list[str]:
+        raise AssertionError("somebody looked an id up")
+
+    monkeypatch.setattr(platform.store.jobs, "request_ids", never)
+    claim = await platform.claimed()
+    body = {"raw": claim["raw"], "epoch": 1, "whatsappId": claim["task"]["whatsappId"]}
+    assert (await platform.outbox("ack", body)).status_code == 200
+
+
 async def test_it_outweighs_the_id_of_the_workers_own_request(platform: Platform) -> None:
     """A worker's report is a request too, with an id of its own; the line is about the message."""
     heard = LogCapture()

@@ -130,9 +130,8 @@ asyncio.run(main())
 """
     parent = subprocess.Popen([sys.executable, "-c", script])
     try:
-        until_sync(lambda: is_up(data))
+        until_sync(lambda: is_up(data) and pid_in(data.pid_file("child")) is not None)
         child = pid_in(data.pid_file("child"))
-        assert child is not None
     finally:
         parent.kill()
         parent.wait()

@@ -234,7 +234,7 @@ export class WorkerCore {
     const verdict = await this.#sender.send(task, lease);
     await this.#reporter.report({ taskId: task.taskId, whatsappId: messageId, to: task.to }, lease.handle, verdict);
     this.#shift.putDown();
-    log.info("a task was carried out", { taskId: task.taskId, verdict: verdict.kind });
+    log.info("a task was carried out", { taskId: task.taskId, request_id: task.requestId, verdict: verdict.kind });
     if (this.#shift.stale) throw new StaleEpoch("another instance took over while this one was sending");
     return verdict;
   }

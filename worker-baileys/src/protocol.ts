@@ -73,6 +73,8 @@ export interface ClaimedTask {
   readonly sendBeforeMs: number;
   readonly leaseUntilMs: number;
   readonly resend?: boolean;
+  /** The `X-Request-Id` of the request that was accepted, for the log. */
+  readonly requestId?: string;
   readonly mode?: string;
   readonly mediaRef?: string;
   readonly mediaType?: string;

@@ -1,8 +1,8 @@
 """What every service tells of itself: who it is, its requests, its process, Redis as it sees it; and `/metrics`.
 
-metrics = metrics_of("gateway", store)      one per process
-watch_requests(app, metrics)                each answer is counted
-metrics_route(metrics, keys)                `GET /metrics`
+`new_metrics` makes one a process; `about_service` adds who it is, what its process takes and Redis' memory,
+`metrics_route` is `GET /metrics`, and with `watch_requests` each answer counts. `compose` and the services' `app` call
+them.
 """
 
 from collections.abc import Iterable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from paceline.store.store import Store
 from paceline.store.workers import WorkerRow
 from paceline.testing.evidence import Evidence
-from paceline.testing.fleet import PER_PROXY, WATCH_MS, Life
+from paceline.testing.fleet import LOOK_MS, PER_PROXY, WATCH_MS, Life
 from paceline.testing.plans import MINUTE_MS
 from paceline.testing.words import LATEST_MS
 from paceline.testing.world import LIVENESS_MS
@@ -29,9 +29,11 @@ def none_is_left_behind(evidence: Evidence) -> Iterator[str]:
         return
     rows: list[WorkerRow] = evidence.world.ask(_rows)[0]
     for row in rows:
-        running = [life for life in runner.lives if life.spec.session_id == row.session_id and life.ended_ms is None]
+        lives = [life for life in runner.lives if life.spec.session_id == row.session_id]
+        running = [life for life in lives if life.ended_ms is None]
         wanted = [life for life in running if life.spec.instance == row.wanted_instance]
-        is_resting = row.connection == "FAILED" or row.quarantined or row.not_before > now_ms - MINUTE_MS
+        just_ended = any((life.ended_ms or 0) > now_ms - LOOK_MS - MINUTE_MS for life in lives)
+        is_resting = row.connection == "FAILED" or row.quarantined or row.not_before > now_ms - MINUTE_MS or just_ended
         has_place = not evidence.scenario.around.proxies or row.holds
         if len(wanted) != 1 and has_place and not is_resting:
             yield f"{row.session_id} ({row.connection}) has no worker"

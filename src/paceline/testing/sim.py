@@ -174,7 +174,12 @@ class Sim:
     def _wake(self, thread: Thread) -> None:
         thread.sleep += 1
         if isinstance(thread.request, Pause) and thread.request.key:
-            self._waiting[thread.request.key].pop(thread, None)
+            waiting = self._waiting.get(thread.request.key)
+            if waiting is not None:
+                waiting.pop(thread, None)
+                if not waiting:
+                    # Keys of workers come and go.
+                    del self._waiting[thread.request.key]
         self._ready.append(thread)
 
     def _resume(self, thread: Thread) -> Request:

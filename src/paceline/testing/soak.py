@@ -4,8 +4,9 @@
 
 Each morning a job for the whole fleet is posted; there is some trouble all day, and every night all workers are started
 anew. What was sent that day is then held against what was accepted, and forgotten here, as memory is what is measured.
-Redis counts its TTLs in real time, so each evening a day is taken off every TTL. They are shortened to a few days: what
-is kept for a month by default could not show in a month that it is freed.
+Redis counts its TTLs in real time, so each evening a day is taken off every TTL. They and the workers' journals are
+shortened to a few days, and the stream of events to one: what is kept for a month by default could not show in a month
+that it is freed.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
+from unittest.mock import patch
 
 import msgspec
 
@@ -63,7 +65,8 @@ class SoakWorld(World):
 
     def config(self) -> ScriptConfig:
         kept_s = KEPT_DAYS * DAY_MS // 1000
-        return msgspec.structs.replace(super().config(), message_ttl=kept_s, job_ttl=kept_s)
+        a_day = len(self.scenario.jobs[0].contacts)
+        return msgspec.structs.replace(super().config(), message_ttl=kept_s, job_ttl=kept_s, events_kept=a_day)
 
 
 def scenario(numbers: int, days: int, messages: int) -> Scenario:
@@ -85,7 +88,8 @@ def scenario(numbers: int, days: int, messages: int) -> Scenario:
 
 def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterator[Day]:
     world = SoakWorld(scenario(numbers, days, messages), redis)
-    with world.failing():
+    # Volumes are in memory here, so a worker's journal must not keep its month either.
+    with world.failing(), patch("paceline.worker.book.KEEP_MS", KEPT_DAYS * DAY_MS):
         for number in range(days):
             began = time.monotonic()
             evening_ms = START_MS + (number + 1) * DAY_MS
@@ -150,6 +154,8 @@ def _start_anew(world: SoakWorld) -> None:
 
 
 def _take_a_day_off(redis: BlockingRedis) -> None:
+    # In production the audit trail is copied to a file and freed all the time.
+    redis.read(("XTRIM", keys.audit(), "MAXLEN", 0))
     cursor = "0"
     while True:
         cursor, found = redis.read(("SCAN", cursor, "COUNT", 5_000))[0]

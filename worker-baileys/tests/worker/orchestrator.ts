@@ -189,6 +189,7 @@ export class StubOrchestrator {
       resend,
       token,
       mode,
+      requestId: `request-of-${taskId}`,
       sendAfterMs: nowMs + (task.sendAfterMs ?? 0),
       sendBeforeMs: nowMs + (task.sendBeforeMs ?? 60_000),
       leaseUntilMs: nowMs + LEASE_MS,

@@ -41,6 +41,16 @@ test("a linked worker that is idle takes less than 150 MB, and stays there", asy
   context.diagnostic(`${busy} MB resident right after the link and a message, then at most ${most} MB`);
 });
 
+test("what it did with a task is logged under the id of the accepting request", async () => {
+  const task = stage.orchestrator.add({ to: "972541110001", text: "followed" });
+  await stage.settled(task);
+  await until("the line", () =>
+    worker.output
+      .split("\n")
+      .some((line) => line.includes(`"request_id":"request-of-${task.taskId}"`) && line.includes(task.taskId)),
+  );
+});
+
 test("a second worker of the session is turned away with 4 and does not connect", async () => {
   const second = stage.work();
   assert.equal(await second.ended(), 4);

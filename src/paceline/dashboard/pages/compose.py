@@ -64,7 +64,7 @@ class Compose:
         self._ask.set_visibility(True)
 
     async def _do_plan(self) -> None:
-        await self._form.read_time()
+        await self._form.settle()
         if not self._form.check():
             self._forget("Something is missing; it is marked in the form.")
             return

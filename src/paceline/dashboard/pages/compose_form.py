@@ -33,6 +33,8 @@ class Form:
         self._on_change = on_change
         self._on_picture = on_picture
         self._fields: dict[str, Field] = {}
+        # One reading after the other: an older list never replaces a newer one, and a plan waits for the last.
+        self._reading = asyncio.Lock()
         with Panel("Recipients") as people, ui.element("div").classes("stack"):
             self._recipients()
         with Panel("Message") as message, ui.element("div").classes("stack"):
@@ -51,8 +53,11 @@ class Form:
             self._file_drop.set_fault(self._draft.faults.get("file", ""))
         return is_good
 
-    async def read_time(self) -> None:
-        """The field has a time of the viewer's timezone, which only their browser knows."""
+    async def settle(self) -> None:
+        """Until the draft has all that was filled in. The time is of the viewer's timezone, which only their browser
+        knows."""
+        async with self._reading:
+            pass
         typed = self._send_at.value
         if not typed:
             self._draft.send_at = None
@@ -83,23 +88,25 @@ class Form:
         self._found.set_visibility(False)
 
     async def _typed(self, words: str) -> None:
-        if not words.strip():
-            self._take(None)
-            return
-        try:
-            self._take(await asyncio.to_thread(read_text, words))
-        except Unreadable as error:
-            self._take(None)
-            self._fields["audience"].set_fault(f"This cannot be used: {error}.")
+        async with self._reading:
+            if not words.strip():
+                self._take(None)
+                return
+            try:
+                self._take(await asyncio.to_thread(read_text, words))
+            except Unreadable as error:
+                self._take(None)
+                self._fields["audience"].set_fault(f"This cannot be used: {error}.")
 
     async def _dropped(self, file: File) -> None:
-        try:
-            audience = await asyncio.to_thread(read_file, file.data)
-        except Unreadable as error:
-            self._drop.set_fault(f"{file.name} cannot be used: {error}.")
-            return
-        self._fields["audience"].set_visibility(False)
-        self._take(audience, file.name)
+        async with self._reading:
+            try:
+                audience = await asyncio.to_thread(read_file, file.data)
+            except Unreadable as error:
+                self._drop.set_fault(f"{file.name} cannot be used: {error}.")
+                return
+            self._fields["audience"].set_visibility(False)
+            self._take(audience, file.name)
 
     def _without_file(self) -> None:
         self._fields["audience"].set_visibility(True)
@@ -163,7 +170,8 @@ class Form:
 
     async def _file_came(self, file: File) -> None:
         asking = self._visit.api.media.upload(file.data, name=file.name, type=file.type or None)
-        stored = await act(self._visit, asking)
+        async with self._reading:
+            stored = await act(self._visit, asking)
         if stored is not None:
             self._draft.media_ref = stored.media_ref
             self._file_words.text = f"{file.name}, {stored.size / 1024:,.0f} kB, {stored.type}"

@@ -18,15 +18,15 @@ LEVELS_SECONDS = 3_600
 ANY_TRUST = {"": "Every trust"}
 
 COLUMNS = [
-    Column("session", "Number", sort=True),
+    Column("session", "Number", sort=True, classes="nowrap"),
     Column("status", "Status", "state", sort=True),
     Column("trust", "Trust", sort=True, first="down"),
-    Column("rpm", "Rate", sort=True, first="down"),
+    Column("rpm", "Rate", sort=True, first="down", classes="nowrap"),
     Column("effectiveRpm", "Effective", "number", sort=True, first="down"),
     Column("nextSlot", "Next slot", "next", sort=True),
     Column("queue", "Queue", sort=True, first="down", classes="right"),
     Column("budget", "Today", "bar", sort=True, first="down"),
-    Column("proxy", "Proxy"),
+    Column("proxy", "Proxy", classes="wide-only"),
 ]
 
 

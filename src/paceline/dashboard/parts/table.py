@@ -88,10 +88,12 @@ class Table(Element, component="table.js"):
         return self._cursors[-1]
 
     def show(self, rows: Sequence[Row], *, next_cursor: str | None = None, note: str = "") -> None:
-        """In place: what has not changed is not touched."""
+        """In place: what has not changed is not touched, and a table that has not changed is not even sent."""
         self._next = next_cursor
-        self.props.update(rows=list(rows), note=note, back=len(self._cursors) > 1, more=bool(next_cursor))
-        self.update()
+        shown = {"rows": list(rows), "note": note, "back": len(self._cursors) > 1, "more": bool(next_cursor)}
+        if any(self.props.get(name) != value for name, value in shown.items()):
+            self.props.update(shown)
+            self.update()
 
     def rewind(self) -> None:
         """Back to the first page: another filter was set."""
