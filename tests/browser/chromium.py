@@ -13,6 +13,9 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+PHONE_PX = 390
+REDRAWS = 50
+"""Tenths of a second that a page may take to fit."""
 GRAVE = ("serious", "critical")
 
 
@@ -54,6 +57,16 @@ def faults_of_look(page: Page) -> list[str]:
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         found += [f"{theme}: {fault}" for fault in grave_faults(page)]
-    page.set_viewport_size({"width": 390, "height": 844})
-    width = page.evaluate("document.documentElement.scrollWidth")
-    return found if width == 390 else [*found, f"{width} px wide on a phone"]
+    width = width_on_a_phone(page)
+    return found if width == PHONE_PX else [*found, f"{width} px wide on a phone"]
+
+
+def width_on_a_phone(page: Page) -> int:
+    """How wide the page is there, once what is drawn to measure had the time to be drawn anew."""
+    page.set_viewport_size({"width": PHONE_PX, "height": 844})
+    for _ in range(REDRAWS):
+        width = int(page.evaluate("document.documentElement.scrollWidth"))
+        if width == PHONE_PX:
+            break
+        page.wait_for_timeout(100)
+    return width

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 from acceptance.platform import wait_for
 
-from .chromium import grave_faults
+from .chromium import PHONE_PX, grave_faults, width_on_a_phone
 from .conftest import Open, Site
 
 
@@ -99,5 +99,4 @@ def test_it_is_accessible_and_fits_a_phone(open_page: Open, theme: str) -> None:
     page = open_page(theme=theme)
     expect(page.get_by_role("region", name="Numbers").locator("tbody tr")).to_have_count(3)
     assert grave_faults(page) == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert width_on_a_phone(page) == PHONE_PX

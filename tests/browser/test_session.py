@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from acceptance.platform import wait_for
 
-from .chromium import grave_faults
+from .chromium import PHONE_PX, grave_faults, width_on_a_phone
 from .conftest import Open, Site
 
 
@@ -126,5 +126,4 @@ def test_it_is_accessible_and_fits_a_phone(open_page: Open, theme: str) -> None:
     expect(status(page)).to_have_text("Connected")
     expect(page.get_by_role("img", name="Pacing")).to_be_visible()
     assert grave_faults(page) == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert width_on_a_phone(page) == PHONE_PX
