@@ -16,9 +16,10 @@ from fleet import RULES, now_ms
 
 from paceline.domain.ids import whatsapp_id
 from paceline.store.blocking import BlockingRedis
+from paceline.store.caller import TOGETHER
 from paceline.store.scripts import ScriptConfig, load
 
-TICK_S = 0.002
+TICK_S = 0.005
 AT_ONCE = 200
 WARM_UP_MS = 4_000
 """What is seen in the first seconds is not counted: all numbers are due at once then."""
@@ -40,7 +41,7 @@ return found
 class Consumer:
     def __init__(self, socket: str) -> None:
         self._redis = BlockingRedis(socket)
-        self._settle = load(ScriptConfig(lead_ms=RULES.lead_ms))["settle_task"].sha
+        self._settle = load(ScriptConfig(lead_ms=RULES.lead_ms))["prove_sent"].sha
         (self._take,) = self._redis.read(("SCRIPT", "LOAD", TAKE))
         self._began_ms = now_ms()
         self._holds: list[tuple[int, str, str, int]] = []
@@ -75,14 +76,22 @@ class Consumer:
             self.late.append(handed_at - max(at, at + gap - RULES.lead_ms))
 
     def _send(self) -> None:
-        now, orders = now_ms(), []
+        now = now_ms()
+        orders: list[dict[str, Any]] = []
         while self._holds and self._holds[0][0] <= now and len(orders) < AT_ONCE:
             _, task, phone, gap = heapq.heappop(self._holds)
-            order: dict[str, Any] = {"task": task, "outcome": "sent", "now": now, "whatsappId": whatsapp_id(task)}
-            orders.append(("EVALSHA", self._settle, 0, json.dumps(order | {"statsDay": "2026-01-01"})))
+            orders.append({
+                "task": task, "outcome": "sent", "now": now, "whatsappId": whatsapp_id(task), "statsDay": "2026-01-01",
+            })  # fmt: skip
             self._sent[phone] = (now, gap)
         if orders:
-            self._redis.read(*orders)
+            # As the orchestrator does with what comes together.
+            self._redis.read(
+                *[
+                    ("EVALSHA", self._settle, 0, json.dumps({"orders": orders[start : start + TOGETHER]}))
+                    for start in range(0, len(orders), TOGETHER)
+                ]
+            )
             self.settled += len(orders)
 
 

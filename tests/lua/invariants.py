@@ -69,7 +69,7 @@ def check(seen: Snapshot, cap: int) -> None:
             assert len(places[task]) == 1, (task, byte, places[task])
             assert places[task][0] in WHERE[byte], (task, byte, places[task])
     for phone in seen.phones:
-        pacer = seen.get(keys.pacer(phone), {})
+        pacer = {name: value for name, value in seen.get(keys.pacer(phone), {}).items() if value}
         assert 0 <= int(pacer.get("capUsed", 0)) <= cap
         _one_unsettled(seen, phone, pacer)
         _in_order_and_not_forgotten(seen, phone, pacer)

@@ -55,6 +55,8 @@ return #found == 0 and '[]' or cjson.encode(found)
 class DirectLink:
     """The store's port over the synchronous client. It never suspends, so no event loop is needed."""
 
+    is_shared = False
+
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
@@ -240,7 +242,9 @@ class Stage:
         return self.redis.hgetall(keys.message(task))  # type: ignore[return-value]
 
     def pacer(self, phone: str = PHONE) -> dict[str, str]:
-        return self.redis.hgetall(keys.pacer(phone))  # type: ignore[return-value]
+        """What it says; a field that was cleared is empty and says nothing."""
+        known: dict[str, str] = self.redis.hgetall(keys.pacer(phone))  # type: ignore[assignment]
+        return {name: value for name, value in known.items() if value}
 
     def sends(self, phone: str = PHONE) -> list[tuple[int, int]]:
         """Between which times each of the last messages was on the wire."""

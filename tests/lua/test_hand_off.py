@@ -287,7 +287,7 @@ class TestWaitAndIdle:
         (facts,) = ready.look()
         assert ready.apply(facts, Wait(T0 + 9_000, Reason.PACING, Gap(9_000, "k"))) == "OK"
         assert ready.due_at() == T0 + 9_000
-        assert ready.redis.hmget(keys.phone(PHONE), "waitReason", "waitUntil") == ["PACING", str(T0 + 9_000)]
+        assert ready.redis.hmget(keys.pacer(PHONE), "waitReason", "waitUntil") == ["PACING", str(T0 + 9_000)]
         assert (ready.pacer()["gapMs"], ready.pacer()["gapKey"]) == ("9000", "k")
         assert ready.apply(facts, Wait(T0 + 1, Reason.PACING)) == "STALE"
 

@@ -57,7 +57,12 @@ PLANTED = {
     },
     "cancel takes claimed ones": {"cancel_job.lua": ("'qrspth'", "'qrspthcu'")},
     "a settled one stays in hands": {"50_outbox.lua": ("call('LREM', K.processing(session), 0, task)", "")},
-    "a phone is forgotten": {"50_outbox.lua": ("  end\n  score_again(phone, now, sends, gap_ms)\nend", "  end\nend")},
+    "a phone is forgotten": {
+        "50_outbox.lua": (
+            "  score_again(phone, now, sends, gap_ms, fields)\nend",
+            "  call('HSET', pacer, unpack(fields))\nend",
+        )
+    },
     "a correction counts as open": {
         "20_task.lua": ("  elseif has(TERMINAL, to) then", "  end\n  if has(TERMINAL, to) then")
     },

@@ -487,4 +487,4 @@ def test_a_wait_for_the_fleet_is_visible(server: LiveServer) -> None:
     fleet = TestGlobalRpm()
     stage = fleet.fleet(server)
     waiting = next(phone for phone, code in fleet.try_both(stage).items() if code == "GLOBAL")
-    assert stage.redis.hget(keys.phone(waiting), "waitReason") == Reason.GLOBAL_LIMIT
+    assert stage.redis.hget(keys.pacer(waiting), "waitReason") == Reason.GLOBAL_LIMIT

@@ -81,9 +81,11 @@ async def test_what_numbers_wait_for(server: LiveServer, store: Store) -> None:
     redis = server.client
     for index in range(4):
         redis.rpush(f"queue:session:97254{index:07}", "{}")
-    redis.hset("phone:972540000000", "waitReason", "PACING")
+    redis.hset("pacer:972540000000", "waitReason", "PACING")
     redis.hset("pacer:972540000001", "unsettled", "j:0")
-    redis.hset("phone:972540000002", mapping={"quarantined": "1", "waitReason": "PACING"})
+    redis.hset("phone:972540000002", "quarantined", "1")
+    redis.hset("pacer:972540000002", "waitReason", "PACING")
+    redis.hset("pacer:972540000003", mapping={"waitReason": "", "unsettled": ""})
     redis.zadd("queue:parked:972540000004", {"{}": NOW})
     waiting = (await store.measure.fleet(now_ms=NOW, worst=1)).waiting
     assert waiting == {"PACING": 1, "UNSETTLED": 1, "QUARANTINED": 1, "IN_TURN": 1, "PARKED": 1}

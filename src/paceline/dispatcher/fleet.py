@@ -16,6 +16,8 @@ FLEET_AGE_MS = 250
 """How old the picture may be; of a large fleet older, since reading it takes longer."""
 PHONES_AT_ONCE = 1_000
 """So many numbers are read in some tens of milliseconds of Redis."""
+OLDEST = 20
+"""Times `FLEET_AGE_MS`: a number that was lost is not filled for longer."""
 
 
 class FleetWatch:
@@ -36,7 +38,7 @@ class FleetWatch:
     async def look(self, priority: int, strategy: Strategy, *, turn: int, now_ms: int, fresh: bool = False) -> Fleet:
         """The numbers as a job of that priority may choose among them. While one reads, the others go on with what was
         read before, unless they want it `fresh`."""
-        is_old = now_ms - self._read_at_ms >= FLEET_AGE_MS * max(1, len(self._phones) // PHONES_AT_ONCE)
+        is_old = now_ms - self._read_at_ms >= FLEET_AGE_MS * min(OLDEST, max(1, len(self._phones) // PHONES_AT_ONCE))
         is_wanted = not self.is_fresh(now_ms) if fresh else is_old and not (self._is_reading and self._phones)
         if is_wanted:
             await self._read(now_ms)

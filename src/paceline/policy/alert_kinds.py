@@ -174,6 +174,14 @@ KINDS: dict[str, Kind] = {
         names="phone",
         do="It goes on by itself. If this happens often, set a lower rate for it.",
     ),
+    "PHONE_UNREADABLE": Kind(
+        severity=Severity.CRITICAL,
+        subject="phone",
+        says=lambda f: f"{_number(f)} sends nothing: what is stored about it cannot be read{_why(f, 'error')}",
+        many="looks at numbers that cannot be read",
+        names="phone",
+        do="Something else wrote to this Redis, or it is damaged. The other numbers go on; report it with the error.",
+    ),
     "FLEET_BREAKER": Kind(
         severity=Severity.CRITICAL,
         says=_breaker,

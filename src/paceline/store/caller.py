@@ -1,13 +1,17 @@
 """Calls a verb with named arguments and reads its typed answer."""
 
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
-from paceline.store.client import Command, Link
+from paceline.store.client import Command, Link, refusal
+from paceline.store.gather import Gather, Order
 from paceline.store.scripts import ScriptConfig, load
 
 T = TypeVar("T")
+TOGETHER = 64
+"""Orders in one call: some milliseconds of Redis."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -22,11 +26,27 @@ class Caller:
         self._scripts = load(config, mutate)
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+        self._gathers: dict[str, Gather] = {}
 
     async def call(self, verb: str, answer: type[T], /, **arguments: Any) -> T:
         """Arguments that are None are left out: Lua reads them as absent."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        raw = await self._link.run(self._scripts[verb], self._encode(given).decode())
+        raw = await self._link.run(self._scripts[verb], self._encode(_given(arguments)).decode())
+        return self._decoded(raw, answer)
+
+    async def join(self, verb: str, answer: type[T], /, **order: Any) -> T:
+        """One order to a verb that takes many: with those of others, if there are any at the time."""
+        if verb not in self._gathers:
+            self._gathers[verb] = Gather(partial(self._call_all, verb), most=TOGETHER)
+        given = _given(order)
+        raw = await self._gathers[verb].ask(given) if self._link.is_shared else (await self._call_all(verb, [given]))[0]
+        if raw.startswith("!"):
+            raise refusal(raw[1:])
+        return self._decoded(raw, answer)
+
+    async def _call_all(self, verb: str, orders: list[Order]) -> list[str]:
+        return await self.rows(verb, orders=orders)
+
+    def _decoded(self, raw: str, answer: type[T]) -> T:
         decoder = self._decoders.get(answer)
         if decoder is None:
             decoder = self._decoders[answer] = msgspec.json.Decoder(answer)
@@ -42,3 +62,7 @@ class Caller:
 
     async def read_one(self, *command: str | int | float) -> Any:
         return (await self._link.read(command))[0]
+
+
+def _given(arguments: Order) -> Order:
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -46,12 +46,17 @@ def topics(message: str) -> list[str]:
 class Link(Protocol):
     """What the store needs of Redis. Production has `RedisLink`; the World has one that can crash and lose replies."""
 
+    is_shared: bool
+    """Whether many use it at once, on one event loop."""
+
     async def run(self, script: Script, argument: str) -> Any: ...
 
     async def read(self, *commands: Command) -> list[Any]: ...
 
 
 class RedisLink:
+    is_shared = True
+
     def __init__(self, url: str) -> None:
         self._url = url
         terms: dict[str, Any] = {
@@ -137,9 +142,13 @@ def _translated() -> Iterator[None]:
     except _UNAVAILABLE as error:
         raise Unavailable(f"Redis does not answer: {type(error).__name__}") from error
     except ResponseError as error:
-        if found := _REFUSED.search(str(error)):
-            raise Unavailable(f"Redis refuses: {found[2]}") from error
-        raise
+        raise refusal(str(error)) from error
+
+
+def refusal(words: str) -> Exception:
+    """What an error that Redis answered with means."""
+    found = _REFUSED.search(words)
+    return Unavailable(f"Redis refuses: {found[2]}") if found else ResponseError(words)
 
 
 __all__ = ["Command", "Link", "RedisError", "RedisLink"]

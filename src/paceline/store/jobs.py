@@ -11,6 +11,7 @@ from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encod
 from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
+from paceline.store.client import Command
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -122,7 +123,7 @@ class Jobs:
     async def accept_send(
         self, job: Job, contact: Contact, phone: str, *, now_ms: int, idem: Idem | None = None
     ) -> Accepted:
-        return await self._caller.call(
+        return await self._caller.join(
             "accept_send", Accepted, job=job.job_id, json=encode_job(job), task=job.task_id(0),
             contact=encode_contact(contact), phone=phone, to=contact.to, tz=contact.timezone,
             expiresAt=job.expires_at(0), priority=job.priority, sendAt=job.send_at, limit=SINGLE_SENDS_LIMIT,
@@ -228,12 +229,30 @@ class Jobs:
         )
         known = _pairs(known)
         phone = route or known.get("phone")
-        about = await self._caller.read_one("HGETALL", keys.phone(phone)) if phone else {}
-        return MessageView(task_id, job, decode_contact(contact), byte, known, _pairs(run), phone, _pairs(about))
+        about = await phones_about(self._caller, [phone]) if phone else {}
+        return MessageView(
+            task_id, job, decode_contact(contact), byte, known, _pairs(run), phone, about.get(phone or "", {})
+        )
 
     async def events(self, limit: int) -> list[dict[str, Any]]:
         raw = await self._caller.read_one("LRANGE", keys.job_events(), 0, limit - 1)
         return [msgspec.json.decode(line) for line in raw]
+
+
+async def phones_about(caller: Caller, phones: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Of each number its timezone and what it waits for, as far as there is any."""
+    commands: list[Command] = []
+    for phone in phones:
+        commands += [
+            ("HGET", keys.phone(phone), "timezone"),
+            ("HMGET", keys.pacer(phone), "waitReason", "waitUntil"),
+        ]
+    rows = await caller.read(*commands) if commands else []
+    about = {}
+    for phone, zone, (reason, until) in zip(phones, rows[::2], rows[1::2], strict=True):
+        known = {"timezone": zone, "waitReason": reason, "waitUntil": until if reason else None}
+        about[phone] = {name: value for name, value in known.items() if value}
+    return about
 
 
 def _pairs(raw: Any) -> dict[str, str]:

@@ -71,11 +71,11 @@ phones = Key("phones:all", "ZSET", "every registered number by registration; orc
 phone = Key(
     "phone:{}",
     "HASH",
-    "createdAt, timezone, cooldownUntil, quarantined, restriction and its end, rpmChangedAt, waitReason …; scripts",
+    "createdAt, timezone, cooldownUntil, quarantined, restriction and its end, rpmChangedAt …; scripts",
 )
 phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
 pacer = Key(
-    "pacer:{}", "HASH", "version, unsettled, sends, failures, gap, the day's reserved units; dispatcher, settle_task"
+    "pacer:{}", "HASH", "version, unsettled, sends, failures, gap, the day's units, waitReason; dispatcher, settling"
 )
 chats = Key("chats:{}", "ZSET", "people a number has talked with, by when; settle_task, inbound")
 due = Key("dispatch:due", "ZSET", "phones with work by the earliest time they may be handed a task; scripts")
@@ -199,7 +199,7 @@ fleet_waiting = Key(
 fleet_hour = Key(
     "fleet:hour:{}",
     "HASH",
-    "sent, delivered, read, failed of all numbers in an hour (Unix hours), and of its minutes (sent:5); settle_task",
+    "sent, delivered, read, failed of all numbers in each minute of an hour (Unix hours), as sent:5; settling",
 )
 handing = Key(
     "dispatch:handing",

@@ -13,7 +13,7 @@ from paceline.domain.ids import parse_task_id, task_id
 from paceline.domain.jobs import Contact, Job, decode_contact, decode_job
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
-from paceline.store.jobs import MessageView
+from paceline.store.jobs import MessageView, phones_about
 
 LOOKED_AT_ONCE = 100
 """Ids in one script: at most some milliseconds, even if each job has a long text to read."""
@@ -27,7 +27,6 @@ SEARCHED_AT_ONCE = 1_000
 """Contacts in one script."""
 
 _RUN = ("state", "waitReason", "waitUntil")
-_PHONE = ("timezone", "waitReason", "waitUntil")
 
 
 class Place(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -195,7 +194,7 @@ class Lists:
         rows = [row for row in rows if row.task.partition(":")[0] in jobs]
         phones = {row.phone or row.known.get("phone") for row in rows} | {job.phone for job in jobs.values()}
         runs = await self._fields({job_id: keys.job_run(job_id) for job_id in jobs}, _RUN)
-        about = await self._fields({phone: keys.phone(phone) for phone in phones if phone}, _PHONE)
+        about = await phones_about(self._caller, [phone for phone in phones if phone])
         views = []
         for row in rows:
             job_id = row.task.partition(":")[0]

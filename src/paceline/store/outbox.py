@@ -11,6 +11,8 @@ from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.rows import Row, facts_of
 
+PROOFS = frozenset(("sent", "delivered", "read"))
+
 
 class Held(msgspec.Struct, frozen=True):
     """A task in a worker's hands."""
@@ -136,7 +138,9 @@ class Outbox:
         )  # fmt: skip
 
     async def settle(self, task: str, outcome: str, *, now_ms: int, from_: str | None = None, **facts: Any) -> Settled:
-        """See settle_task.lua for what each outcome takes."""
+        """See settle_task.lua for what each outcome takes, and prove_sent.lua for what proves that it went out."""
+        if outcome in PROOFS:
+            return await self._caller.join("prove_sent", Settled, task=task, outcome=outcome, now=now_ms, **facts)
         return await self._caller.call(
             "settle_task", Settled, task=task, outcome=outcome, now=now_ms, **{"from": from_}, **facts
         )

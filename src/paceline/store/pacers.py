@@ -17,6 +17,8 @@ HEADS = 8
 class Due(Answer, frozen=True):
     phones: list[PhoneFacts] = []
     next_at: int | None = None
+    unreadable: list[str] = []
+    """What is stored about them is not as we write it. Their lease ends by itself."""
 
 
 class Released(Answer, frozen=True):
@@ -59,11 +61,14 @@ class Pacers:
         if code != "OK":
             return Due(code)
         next_at, *rows = found
-        phones = [
-            facts_of(row, heads, more=more == 1, global_free_at=free_at, due_at=int(due_at))
-            for row, heads, more, free_at, due_at in rows
-        ]
-        return Due(code, phones, next_at)
+        phones: list[PhoneFacts] = []
+        unreadable: list[str] = []
+        for row, heads, more, free_at, due_at in rows:
+            try:
+                phones.append(facts_of(row, heads, more=more == 1, global_free_at=free_at, due_at=int(due_at)))
+            except (ValueError, TypeError, msgspec.MsgspecError):
+                unreadable.append(row[0])
+        return Due(code, phones, next_at, unreadable)
 
     async def look(self, phone: str, *, now_ms: int) -> FleetPhone | None:
         """One phone with its head tasks as a dispatcher would see it now; nothing changes."""

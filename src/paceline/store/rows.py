@@ -33,8 +33,8 @@ def facts_of(
     row: Row, heads: Sequence[Row] = (), *, more: bool = False, global_free_at: int = 0, due_at: int = 0
 ) -> PhoneFacts:
     phone, about, pace, fields, sessions, fleet = row
-    created_at, timezone, rpm_changed_at, restriction, restricted_until, cooldown_until, quarantined, _ = about
-    version, wire, failures, last_sent, unsettled, gap_ms, gap_key, cap_day, cap_used, _ = pace
+    created_at, timezone, rpm_changed_at, restriction, restricted_until, cooldown_until, quarantined = about
+    version, wire, failures, last_sent, unsettled, gap_ms, gap_key, cap_day, cap_used, _, _ = pace
     starts, sends = _moments(wire) if wire else ((), ())
     rpm, source = _override(sessions) if sessions else (None, "")
     return PhoneFacts(

@@ -17,6 +17,8 @@ from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ConnectionError, RedisError, ResponseError
 
 Command = Sequence[str | int | float]
+SILENT = 2
+"""Timeouts without a word, and the connection counts as dead."""
 
 
 class Wire:
@@ -29,6 +31,8 @@ class Wire:
 
     async def call(self, *commands: Command) -> list[Any]:
         """The answers in the order of the commands; the first error among them is raised."""
+        if not commands:
+            return []
         packed = b"".join(map(_packed, commands))
         line = self._line if self._line and self._line.is_open else None
         try:
@@ -36,9 +40,10 @@ class Wire:
                 line = line or await self._dial()
                 answers = await line.ask(packed, len(commands))
         except TimeoutError:
-            # What comes now would be taken for the answer to something else only if this line went on.
-            if line is not None:
-                line.end(ConnectionError("an answer took too long"))
+            # Answers come in their order: one that is late goes to nobody, and those behind it may still be in time.
+            # Only a line that is silent for longer is given up.
+            if line is not None and line.silent_s() >= SILENT * self._timeout_s:
+                line.end(ConnectionError("no answer for too long"))
             raise
         for answer in answers:
             if isinstance(answer, Exception):
@@ -78,6 +83,7 @@ class _Line:
         self._unsent: list[bytes] = []
         self._more = asyncio.Event()
         self._asked: deque[_Question] = deque()
+        self._heard_s = asyncio.get_running_loop().time()
         self._tasks = [
             asyncio.create_task(self._speak(), name="redis-write"),
             asyncio.create_task(self._listen(), name="redis-read"),
@@ -90,6 +96,10 @@ class _Line:
         self._unsent.append(packed)
         self._more.set()
         return await question.done
+
+    def silent_s(self) -> float:
+        """For how long nothing was heard."""
+        return asyncio.get_running_loop().time() - self._heard_s
 
     def end(self, error: Exception) -> None:
         """Everybody who waits is told; it is not known what became of what they asked."""
@@ -111,16 +121,20 @@ class _Line:
                 await self._more.wait()
                 self._more.clear()
                 packed, self._unsent = b"".join(self._unsent), []
+                if not self._connection.is_connected:
+                    # The client library would make a new one by itself, whose answers nobody reads.
+                    raise ConnectionError("the connection is gone")
                 await self._connection.send_packed_command(packed, check_health=False)
-        except (RedisError, OSError) as error:
-            self.end(error)
+        except Exception as error:
+            self.end(_told(error))
 
     async def _listen(self) -> None:
         try:
             while True:
                 self._take(await self._next())
-        except (RedisError, OSError) as error:
-            self.end(error)
+        except Exception as error:
+            # Also what no one thought of, like an answer that is no text: a line that nobody reads must not look open.
+            self.end(_told(error))
         finally:
             await self._connection.disconnect(nowait=True)
 
@@ -133,12 +147,17 @@ class _Line:
     def _take(self, answer: Any) -> None:
         if not self._asked:
             raise ConnectionError("an answer that nobody asked for")
+        self._heard_s = asyncio.get_running_loop().time()
         question = self._asked[0]
         question.answers.append(answer)
         if len(question.answers) == question.count:
             self._asked.popleft()
             if not question.done.done():
                 question.done.set_result(question.answers)
+
+
+def _told(error: Exception) -> Exception:
+    return error if isinstance(error, RedisError | OSError) else ConnectionError(f"the line broke: {error!r}")
 
 
 def _packed(command: Command) -> bytes:

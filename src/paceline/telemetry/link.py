@@ -19,6 +19,7 @@ class TimedLink:
 
     def __init__(self, link: Link, metrics: Metrics) -> None:
         self._link = link
+        self.is_shared = link.is_shared
         self._all = metrics.histogram(names.REDIS_SECONDS)
         self._by_verb = metrics.summary(names.REDIS_VERBS)
         self._errors = metrics.counter(names.REDIS_ERRORS)

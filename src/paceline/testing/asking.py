@@ -34,6 +34,8 @@ def ask(redis: BlockingRedis, *questions: Question) -> list[Any]:
 class _Asking:
     """A link that only hands its questions up, to whoever drives the coroutine."""
 
+    is_shared = False
+
     async def run(self, script: Script, argument: str) -> Any:
         raise RuntimeError("who asks from outside changes nothing")
 

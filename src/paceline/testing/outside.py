@@ -132,11 +132,13 @@ class Outside:
         self.proven: list[tuple[str, str]] = []
         """Message and state, of every proof that was answered."""
 
-    def tap(self, name: str, argument: str, answer: str, now_ms: int) -> None:
+    def tap(self, name: str, argument: str, answer: str | list[str], now_ms: int) -> None:
         """One order to Redis, carried out at this moment."""
+        order = msgspec.json.decode(argument)
+        if isinstance(answer, list):
+            (order,), (answer,) = order["orders"], answer
         if '"code":"OK"' not in answer:
             return
-        order = msgspec.json.decode(argument)
         if name == "hand_off":
             order["codes"] = msgspec.json.decode(answer)["codes"]
         if name == "stop_received":

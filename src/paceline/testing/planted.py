@@ -15,8 +15,8 @@ BUGS = [
         "overdue.lua": ("call('ZRANGEBYSCORE', K.deadlines(), '-inf', a.now, 'LIMIT', 0, a.limit)", "{}")},
         seeds=(-11,)),
     Bug("a proof that a message went out is ignored once it was given up", "I1", {
-        "settle_task.lua": ("if not move(a.task, PROOF[a.outcome], a.now, byte)",
-                            "if has('FEXO', byte) or not move(a.task, PROOF[a.outcome], a.now, byte)")}, seeds=(-22,)),
+        "prove_sent.lua": ("if not move(o.task, PROOF[o.outcome], o.now, byte)",
+                           "if has('FEXO', byte) or not move(o.task, PROOF[o.outcome], o.now, byte)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
         "30_phone.lua": ("expiresAt = tonumber(fields.expiresAt)", "expiresAt = 0")},
         seeds=(41, 43)),
@@ -33,7 +33,7 @@ BUGS = [
         seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),
         seeds=(-1,)),
-    Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1)", "'capUsed', used)")},
+    Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1,", "'capUsed', used,")},
         seeds=(36,)),
     Bug("hours are those of the server", "I4", python=("paceline.policy.hours.phone_zone", "_server_zone"),
         seeds=(50,)),

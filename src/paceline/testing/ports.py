@@ -52,6 +52,8 @@ _SET_DEADLINES = ("hand_off", "claim_outbox")
 class SimLink:
     """Redis as one process sees it."""
 
+    is_shared = False
+
     def __init__(self, sim: Sim, process: Process, redis: BlockingRedis, outside: Outside) -> None:
         self._sim = sim
         self._process = process

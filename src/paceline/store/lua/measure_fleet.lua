@@ -17,11 +17,11 @@ local function standing(about)
   return 'NONE'
 end
 
-local function waits_for(about, pace, kind, queued)
+local function waits_for(pace, kind, queued)
   if kind == 'QUARANTINED' then return kind end
   if queued == 0 then return 'PARKED' end
-  if pace[3] then return 'UNSETTLED' end
-  return about[5] or 'IN_TURN'
+  if is_busy(pace[3]) then return 'UNSETTLED' end
+  return reason_of(pace[4]) or 'IN_TURN'
 end
 
 local function look_at_session(id)
@@ -42,13 +42,13 @@ end
 local phones = call('ZRANGE', K.phones(), a.offset, a.offset + a.limit - 1)
 for _, phone in ipairs(phones) do
   local queued, parked = ahead(phone, 1), call('ZCARD', K.parked(phone))
-  local pace = call('HMGET', K.pacer(phone), 'capDay', 'capUsed', 'unsettled')
-  local about = call('HMGET', K.phone(phone), 'quarantined', 'cooldownUntil', 'restriction', 'restrictedUntil', 'waitReason', 'createdAt', 'timezone')
+  local pace = call('HMGET', K.pacer(phone), 'capDay', 'capUsed', 'unsettled', 'waitReason')
+  local about = call('HMGET', K.phone(phone), 'quarantined', 'cooldownUntil', 'restriction', 'restrictedUntil', 'createdAt', 'timezone')
   local kind = standing(about)
   add(restricted, kind)
-  if queued + parked > 0 then add(waiting, waits_for(about, pace, kind, queued)) end
+  if queued + parked > 0 then add(waiting, waits_for(pace, kind, queued)) end
   out.queued, out.parked = out.queued + queued, out.parked + parked
-  days[#days + 1] = {phone, tonumber(about[6] or '0'), about[7] or '', pace[1] or '', tonumber(pace[2] or '0')}
+  days[#days + 1] = {phone, tonumber(about[5] or '0'), about[6] or '', pace[1] or '', tonumber(pace[2] or '0')}
   for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do look_at_session(id) end
 end
 

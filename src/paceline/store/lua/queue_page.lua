@@ -13,8 +13,15 @@ local function is_paused(task)
 end
 
 local function wait_of(key)
-  local known = call('HMGET', key, 'waitReason', 'waitUntil', 'timezone')
-  return {waitReason = known[1] or nil, waitUntil = known[2] or nil, timezone = known[3] or nil}
+  local known = call('HMGET', key, 'waitReason', 'waitUntil')
+  local reason = reason_of(known[1])
+  return {waitReason = reason, waitUntil = reason and known[2] or nil}
+end
+
+local function wait_of_phone(phone)
+  local wait = wait_of(K.pacer(phone))
+  wait.timezone = call('HGET', K.phone(phone), 'timezone') or nil
+  return wait
 end
 
 local function show(entry, position)
@@ -76,5 +83,5 @@ end
 local parked = call('ZCARD', key)
 return reply('OK', {
   items = list(items), total = before + parked, parked = parked, scheduled = scheduled, next = left == 0 and last or nil,
-  phone = wait_of(K.phone(a.phone)), fleet = hash(K.fleet()),
+  phone = wait_of_phone(a.phone), fleet = hash(K.fleet()),
 })

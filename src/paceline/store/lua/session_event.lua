@@ -34,7 +34,8 @@ if a.connection and a.at >= tonumber(known.connectionAt or '0') and not is_unwan
 end
 if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then
   -- With its reason: the message it was busy with may keep the dispatcher from looking at it for a while.
-  call('HSET', K.phone(phone), 'quarantined', 1, 'waitReason', 'QUARANTINED', 'waitUntil', a.now)
+  call('HSET', K.phone(phone), 'quarantined', 1)
+  call('HSET', K.pacer(phone), 'waitReason', 'QUARANTINED', 'waitUntil', a.now)
   tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'QUARANTINED', 'reason', a.quarantine)
   incident('SESSION_QUARANTINED', a.now, {sessionId = a.session, phone = phone, reason = a.quarantine})
   rescan(phone, a.now)

@@ -1,13 +1,13 @@
--- Settles what became of a handed-over task: its state, the phone's pacing, the day's unit, statistics, the job's counters and end.
+-- Settles what became of a handed-over task, but for a proof that it went out (prove_sent): its state, the phone's pacing, the day's unit,
+-- statistics, the job's counters and end.
 -- a: task, outcome, now, from? (bytes it must be in), token? and epoch?+session? (a worker's word), overdue? (its deadline must have passed)
---    sent | delivered | read: whatsappId, statsDay     a proof that it went out; a fact, whoever brings it
 --    retry:    at, pinned, onWire, unitBack, code, message, crash?, cooldownUntil?, recipientOnly?
 --    failed:   code, message, onWire, unitBack, cooldownUntil?, crash?, recipientOnly?, lockedUntil? (the platform refused)
 --    returned: reason, crash?      back to the head, no attempt counted
 --    parked:   reason, untilMs     expired | suppressed: reason     (refused at the gate)
 --    unknown:  reason              no word before the lease ended: the phone is freed, the worker is asked
 --    cleared:                      it ended while it lay in the outbox (canceled): what it still holds is freed
--- Returns OK {state, was? (of a proof: the state before)} | REPEAT {state} (known already) | STALE {state} (not in the state, token or epoch it was decided for) | UNKNOWN_TASK.
+-- Returns OK {state} | STALE {state} (not in the state, token or epoch it was decided for) | UNKNOWN_TASK.
 local job = split(a.task)
 local byte = job and byte_of(a.task) or ''
 if byte == '' then return reply('UNKNOWN_TASK') end
@@ -15,65 +15,9 @@ local key = K.message(a.task)
 local about = hash(key)
 local phone, session = about.phone, about.sessionId
 
-local function stat(name, by)
-  if not by then count_fleet(name, a.now) end
-  if not session or not a.statsDay then return end
-  local stats = K.session_stats(session, a.statsDay, name)
-  -- Kept from the first count of the day on.
-  if call('INCRBY', stats, by or 1) == (by or 1) then call('EXPIRE', stats, C.message_ttl) end
-end
-
 local function ended() call('EXPIRE', key, C.message_ttl) end
 
-local function forget_retry()
-  if not about.retryMember then return end
-  call('ZREM', K.task_retry(), about.retryMember)
-  call('HDEL', key, 'retryMember')
-end
-
--- It has its answer: what stood there while it waited, or when it failed, is past.
-local function now_sent()
-  call('HSET', key, 'whatsappId', a.whatsappId, 'sentAt', about.sentAt or a.now,
-    'history', history_with(about.history, {at = a.now, what = 'sent', by = a.outcome}))
-  if about.errorCode or about.waitReason then call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil') end
-end
-
-local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
-if PROOF[a.outcome] then
-  local first = not has(WENT_OUT, byte)
-  take_out(a.task, session, about.handing)
-  if first then
-    forget_retry()
-    call('SET', K.task_status(a.task), 'SENT', 'EX', C.message_ttl)
-  end
-  if not move(a.task, PROOF[a.outcome], a.now, byte) then return reply('REPEAT', {state = byte}) end
-  if first then now_sent() end
-  if a.outcome ~= 'sent' then call('HSETNX', key, a.outcome .. 'At', a.now) end
-  stat(a.outcome)
-  if first and a.outcome ~= 'sent' then stat('sent') end
-  if a.outcome == 'read' and byte ~= 'D' then stat('delivered') end
-  if a.outcome ~= 'sent' and byte ~= 'D' then
-    stat('deliveryMs', math.max(0, a.now - tonumber(about.sentAt or about.claimedAt or a.now)))
-  end
-  if first then
-    if phone then
-      free_phone(phone, a.task, about, a.now, true)
-      call('SREM', K.singles(phone), a.task)
-      -- A late proof about somebody who was erased brings nothing of them back.
-      if about.to ~= ERASED then
-        bind(about.to, phone, a.now)
-        know_chat(phone, about.to, a.now)
-        wrote_to_person(about.to, a.task, a.now)
-      end
-      call('HSET', K.pacer(phone), 'lastSent', a.now)
-      if session then count_minute(session, 'sent60s', a.task, a.now) end
-    end
-  end
-  ended()
-  return reply('OK', {state = PROOF[a.outcome], was = byte})
-end
-
--- Everything else was decided for a certain state; if that is gone, so is the decision.
+-- It was decided for a certain state; if that is gone, so is the decision.
 if not has(a.from, byte) then return reply('STALE', {state = byte}) end
 if a.token and tonumber(about.token or '0') ~= a.token then return reply('STALE', {state = byte}) end
 if a.epoch and not is_newest(session, a.epoch) then return reply('STALE', {state = byte}) end
@@ -179,7 +123,8 @@ function OUTCOME.failed()
   call('SET', K.task_status(a.task), 'FAILED', 'NX', 'EX', C.message_ttl)
   call('HSET', key, 'endedAt', a.now)
   call('HDEL', key, 'waitReason', 'waitUntil')
-  stat('failed')
+  count_fleet('failed', a.now)
+  count_day(session, a.statsDay, 'failed', 1)
   dead_letter(a.task, a.now, a.code, a.message)
   ended()
 end

@@ -3,11 +3,11 @@
 -- Returns OK {phones? [{row, queued [p1, p2, p3], parked, waitReason?, waitUntil?, parkedReason?, parkedUntil?}]}; those that are
 -- not registered are left out.
 local function look(phone)
-  local queued, wait = {}, call('HMGET', K.phone(phone), 'waitReason', 'waitUntil')
+  local queued, wait = {}, call('HMGET', K.pacer(phone), 'waitReason', 'waitUntil')
   for priority = 1, 3 do queued[priority] = call('LLEN', queue_key(phone, priority)) end
   local seen = {
     row = phone_row(phone), queued = queued, parked = call('ZCARD', K.parked(phone)),
-    waitReason = wait[1] or nil, waitUntil = tonumber(wait[2] or nil),
+    waitReason = reason_of(wait[1]), waitUntil = reason_of(wait[1]) and tonumber(wait[2] or nil),
   }
   local first = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
   if first[1] then

@@ -21,6 +21,33 @@ local function reply(code, fields)
   return cjson.encode(fields)
 end
 
+local function wake(what) call('PUBLISH', C.wake_channel, what) end
+
+-- Phones that were scored by one of several orders; after the last it is enough to look once.
+local scored
+
+-- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
+local function wake_if_first(phone)
+  if scored then
+    scored[phone] = true
+  elseif call('ZRANGE', K.due(), 0, 0)[1] == phone then
+    wake('due')
+  end
+end
+
+-- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
+-- behind an exclamation mark.
+local function each(apply)
+  local answers = {}
+  scored = {}
+  for i, order in ipairs(a.orders) do
+    local is_good, answer = pcall(apply, order)
+    answers[i] = is_good and answer or '!' .. (type(answer) == 'table' and answer.err or tostring(answer))
+  end
+  if next(scored) and scored[call('ZRANGE', K.due(), 0, 0)[1]] then wake('due') end
+  return answers
+end
+
 -- The lowest score in several ZSETs, nil if all are empty.
 local function first_score(keys)
   local least
@@ -30,8 +57,6 @@ local function first_score(keys)
   end
   return least
 end
-
-local function wake(what) call('PUBLISH', C.wake_channel, what) end
 
 -- Whether sending is paused and the dispatchers rest: {paused, stopped}, each '1' or false. The same for a whole script, so read once.
 local flags

@@ -18,14 +18,16 @@ local function has_work(phone)
   return false
 end
 
--- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
-local function wake_if_first(phone)
-  if call('ZRANGE', K.due(), 0, 0)[1] == phone then wake('due') end
-end
+-- Fields of a pacer that are cleared with what is written beside them are empty, not gone: one command less for every message.
+-- The task it is busy with, or nil.
+local function is_busy(unsettled) return unsettled and unsettled ~= '' and unsettled or nil end
+
+-- Why it waits, or nil.
+local function reason_of(known) return known and known ~= '' and known or nil end
 
 -- The phone has something new at its head. One that is busy sending is scored again when that settles.
 local function make_due(phone, at)
-  if call('HGET', K.pacer(phone), 'unsettled') then return end
+  if is_busy(call('HGET', K.pacer(phone), 'unsettled')) then return end
   call('ZADD', K.due(), 'LT', at, phone)
   wake_if_first(phone)
 end
@@ -110,13 +112,17 @@ local function with_send(sends, from, at)
   return string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at)
 end
 
--- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. `sends` and `gap_ms` are the pacer's.
-local function score_again(phone, now, sends, gap_ms)
-  if has_work(phone) then
-    local last = string.match(sends or '', '(%d+)$')
-    local slot = last and tonumber(last) + tonumber(gap_ms or '0') or now
-    -- The reason is written with the wait: whoever asks meanwhile why a message has not gone yet gets it for nothing.
-    if slot > now then call('HSET', K.phone(phone), 'waitReason', 'PACING', 'waitUntil', slot) end
+-- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. `sends` and `gap_ms` are the pacer's;
+-- `fields` are of it too, written with the reason for waiting: whoever asks meanwhile why a message has not gone yet gets it for nothing.
+local function score_again(phone, now, sends, gap_ms, fields)
+  local last, works = string.match(sends or '', '(%d+)$'), has_work(phone)
+  local slot = last and tonumber(last) + tonumber(gap_ms or '0') or now
+  fields = fields or {}
+  if works and slot > now then
+    for _, value in ipairs({'waitReason', 'PACING', 'waitUntil', slot}) do fields[#fields + 1] = value end
+  end
+  if #fields > 0 then call('HSET', K.pacer(phone), unpack(fields)) end
+  if works then
     call('ZADD', K.due(), math.max(now, slot - C.lead_ms), phone)
     wake_if_first(phone)
     return
@@ -144,8 +150,8 @@ local function phone_row(phone)
   end
   return {
     phone,
-    call('HMGET', K.phone(phone), 'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil', 'quarantined', 'waitReason'),
-    call('HMGET', K.pacer(phone), 'version', 'sends', 'failures', 'lastSent', 'unsettled', 'gapMs', 'gapKey', 'capDay', 'capUsed', 'minExpiry'),
+    call('HMGET', K.phone(phone), 'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil', 'quarantined'),
+    call('HMGET', K.pacer(phone), 'version', 'sends', 'failures', 'lastSent', 'unsettled', 'gapMs', 'gapKey', 'capDay', 'capUsed', 'minExpiry', 'waitReason'),
     call('HMGET', K.pacer_config(phone), 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm'),
     list(sessions) or false,
     fleet_flags(),

@@ -24,12 +24,17 @@ local function count_minute(session, name, member, now)
   call('EXPIRE', key, 120)
 end
 
--- What the whole fleet did, by the hour and within it by the minute, for totals and charts. A day in any timezone and a little more is kept.
+-- What the whole fleet did, minute by minute, an hour in each key, for totals and charts. A day in any timezone and a little more is kept.
 local function count_fleet(name, now)
   local key, minute = K.fleet_hour(string.format('%.0f', math.floor(now / 3600000))), math.floor(now / 60000) % 60
-  call('HINCRBY', key, name, 1)
-  call('HINCRBY', key, name .. ':' .. minute, 1)
-  call('EXPIRE', key, 180000)
+  if call('HINCRBY', key, name .. ':' .. minute, 1) == 1 then call('EXPIRE', key, 180000) end
+end
+
+-- What a session did on a day of its own timezone. Kept from the first count of the day on.
+local function count_day(session, day, name, by)
+  if not session or not day then return end
+  local key = K.session_stats(session, day, name)
+  if call('INCRBY', key, by) == by then call('EXPIRE', key, C.message_ttl) end
 end
 
 -- A failed attempt. One that concerns the recipient alone says nothing about the number.

@@ -51,9 +51,11 @@ end
 -- This phone writes to this person: provisional at routing, confirmed by a send. One who wrote to another phone stays with that one.
 local function bind(to, phone, now)
   local key = K.sticky(to)
-  local known = call('HMGET', key, 'phone', 'warm')
+  local known = call('HMGET', key, 'phone', 'warm', 'at')
   local is_warm = tonumber(known[2] or '0') > now - C.warm_ms
   if is_warm and known[1] ~= phone then return end
+  -- To the hour is enough for what lasts a month.
+  if known[1] == phone and tonumber(known[3]) > now - 3600000 then return end
   if known[1] ~= phone then call('HDEL', key, 'warm') end
   call('HSET', key, 'phone', phone, 'at', now)
   -- Never shorter than it was: a warm chat is remembered for long.

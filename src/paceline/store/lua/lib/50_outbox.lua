@@ -19,17 +19,21 @@ local function take_out(task, session, is_handing)
   end
 end
 
--- Frees the phone of this task, if it is the one it is busy with. `about` is the message.
-local function free_phone(phone, task, about, now, on_wire)
+-- Frees the phone of this task, if it is the one it is busy with. `about` is the message. `is_proof`: it certainly went out.
+local function free_phone(phone, task, about, now, on_wire, is_proof)
   local pacer = K.pacer(phone)
   local unsettled, sends, gap_ms = unpack(call('HMGET', pacer, 'unsettled', 'sends', 'gapMs'))
-  if unsettled ~= task then return end
-  call('HDEL', pacer, 'unsettled')
+  if unsettled ~= task then
+    if is_proof then call('HSET', pacer, 'lastSent', now) end
+    return
+  end
   settle_fleet(task, about.fleetMember, now, on_wire)
+  local fields = {'unsettled', ''}
   if on_wire then
     local from = math.min(now, math.max(tonumber(about.claimedAt or '0'), tonumber(about.sendAfter or '0')))
     sends = with_send(sends or '', from, now)
-    call('HSET', pacer, 'sends', sends)
+    fields = {'sends', sends, 'unsettled', ''}
+    if is_proof then fields = {'sends', sends, 'unsettled', '', 'lastSent', now} end
   end
-  score_again(phone, now, sends, gap_ms)
+  score_again(phone, now, sends, gap_ms, fields)
 end

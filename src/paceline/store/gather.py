@@ -1,0 +1,59 @@
+"""Calls of the same kind that come together go to Redis together: one script for many orders, one write to the disk.
+
+The first goes at once; those that come while it is under way wait for it and go as one, so nobody waits for a timer.
+Neighbour: `caller`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+Order = dict[str, Any]
+
+
+class Gather:
+    def __init__(self, call: Callable[[list[Order]], Awaitable[list[Any]]], *, most: int) -> None:
+        """`call` answers each order in its place; at most so many go in one call."""
+        self._call = call
+        self._most = most
+        self._waiting: list[tuple[Order, asyncio.Future[Any]]] = []
+        self._going: asyncio.Task[None] | None = None
+
+    async def ask(self, order: Order) -> Any:
+        answered = asyncio.get_running_loop().create_future()
+        self._waiting.append((order, answered))
+        if self._going is None:
+            self._going = asyncio.create_task(self._go(), name="gather")
+        return await answered
+
+    async def _go(self) -> None:
+        try:
+            while self._waiting:
+                together, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                # Who went away before it was sent wants it no longer.
+                together = [(order, answered) for order, answered in together if not answered.done()]
+                if together:
+                    await self._ask_all(together)
+        finally:
+            self._going = None
+
+    async def _ask_all(self, together: list[tuple[Order, asyncio.Future[Any]]]) -> None:
+        try:
+            answers = await self._call([order for order, _ in together])
+            for (_, answered), answer in zip(together, answers, strict=True):
+                if not answered.done():
+                    answered.set_result(answer)
+        except Exception as error:
+            # It is not known what became of any of them; each is told, and may repeat it. Those behind them need not
+            # find it out one timeout after the other.
+            waiting, self._waiting = self._waiting, []
+            _fail(together + waiting, error)
+        except asyncio.CancelledError:
+            _fail(together + self._waiting, ConnectionError("the process ends"))
+            raise
+
+
+def _fail(orders: list[tuple[Order, asyncio.Future[Any]]], error: Exception) -> None:
+    for _, answered in orders:
+        if not answered.done():
+            answered.set_exception(error)

@@ -1,0 +1,98 @@
+"""Orders that come together go together; each has its own answer, and one that fails fails alone."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from paceline.domain.errors import Unavailable
+from paceline.store.client import RedisError
+from paceline.store.gather import Gather, Order
+from paceline.store.outbox import Settled
+
+from .stage import Stage, recipient, value_of
+
+
+class Desk:
+    """Takes orders and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+        self.open = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def call(self, orders: list[Order]) -> list[Any]:
+        self.calls.append([order["n"] for order in orders])
+        await self.open.wait()
+        if self.error:
+            raise self.error
+        return [order["n"] * 10 for order in orders]
+
+
+def ask(gather: Gather, *numbers: int) -> list[asyncio.Task[Any]]:
+    return [asyncio.ensure_future(gather.ask({"n": number})) for number in numbers]
+
+
+async def test_the_first_goes_at_once_and_those_that_come_meanwhile_together() -> None:
+    desk = Desk()
+    gather = Gather(desk.call, most=3)
+    first = ask(gather, 1)
+    await asyncio.sleep(0.01)
+    others = ask(gather, 2, 3, 4, 5)
+    await asyncio.sleep(0.01)
+    assert desk.calls == [[1]]
+    desk.open.set()
+    assert await asyncio.gather(*first, *others) == [10, 20, 30, 40, 50]
+    assert desk.calls == [[1], [2, 3, 4], [5]]
+
+
+async def test_an_error_is_told_to_all_of_the_call_and_the_next_goes_on() -> None:
+    desk = Desk()
+    gather = Gather(desk.call, most=10)
+    desk.error = Unavailable("away")
+    desk.open.set()
+    answers = await asyncio.gather(*ask(gather, 1, 2), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
+    desk.error = None
+    assert await gather.ask({"n": 3}) == 30
+
+
+async def test_who_goes_away_while_waiting_is_not_sent_and_stops_nobody() -> None:
+    desk = Desk()
+    gather = Gather(desk.call, most=10)
+    (sent,) = ask(gather, 1)
+    await asyncio.sleep(0.01)
+    gone, stays = ask(gather, 2, 3)
+    await asyncio.sleep(0.01)
+    sent.cancel()
+    gone.cancel()
+    desk.open.set()
+    assert await stays == 30
+    assert desk.calls == [[1], [3]]
+
+
+def test_an_order_that_runs_into_an_error_does_not_touch_those_beside_it(stage: Stage) -> None:
+    """On real Redis: the second of three finds a key of the wrong kind."""
+    tasks = [stage.send(recipient(number))[0].task_id(0) for number in (1, 2, 3)]
+    wrong = tasks[1]
+    stage.redis.set(f"message:{wrong}", "not a hash")
+    orders = [
+        {"task": task, "outcome": "sent", "now": stage.now, "whatsappId": "X", "statsDay": "2026-03-10"}
+        for task in tasks
+    ]
+    caller = stage.store.outbox._caller
+    answers = value_of(caller.rows("prove_sent", orders=orders))
+    assert [answer[0] for answer in answers] == ["{", "!", "{"]
+    assert "WRONGTYPE" in answers[1]
+    assert [stage.byte(task) for task in tasks] == ["S", "r", "S"]
+    with pytest.raises(RedisError):
+        value_of(caller.join("prove_sent", Settled, **orders[1]))
+
+
+def test_a_full_redis_is_told_as_such_by_each_order(stage: Stage) -> None:
+    stage.redis.config_set("maxmemory", "1")
+    try:
+        with pytest.raises(Unavailable):
+            stage.send(recipient(1))
+    finally:
+        stage.redis.config_set("maxmemory", "0")

@@ -1,0 +1,77 @@
+"""One number whose data is damaged must not stop the others: it is put aside, and the rest goes on."""
+
+import json
+
+import pytest
+
+from paceline.dispatcher.pacer import Pacer
+from paceline.kits.rng import new_rng
+from paceline.policy.facts import PhoneFacts, Rules
+from paceline.policy.trust import parse
+from paceline.settings import read_policy
+from paceline.store import keys
+
+from .stage import Stage, recipient, value_of
+
+RULES = Rules(parse(read_policy("demo")))
+PHONES = [f"97254000000{number}" for number in range(3)]
+
+
+@pytest.fixture
+def busy(stage: Stage) -> Stage:
+    for number, phone in enumerate(PHONES):
+        stage.connect(f"s{number}", phone)
+        stage.send(recipient(number), phone)
+    return stage
+
+
+def kinds(stage: Stage) -> list[str]:
+    return [json.loads(line)["kind"] for line in stage.redis.lrange(keys.incidents(), 0, -1)]
+
+
+def step(stage: Stage) -> Pacer:
+    pacer = Pacer(stage.store, RULES, new_rng(1), handoff_ttl_ms=60_000)
+    value_of(pacer.step(stage.now))
+    return pacer
+
+
+def test_a_queue_that_is_no_json(busy: Stage) -> None:
+    busy.redis.rpush(keys.queue(PHONES[1]), "not JSON")
+    assert step(busy).handed_off == 2
+    assert kinds(busy).count("PHONE_UNREADABLE") == 1
+    assert busy.redis.zscore(keys.due(), PHONES[1]) == busy.now + 60_000
+
+
+def test_an_order_that_fails_in_the_middle_of_a_batch(busy: Stage) -> None:
+    """The others are handed over with their deadlines; the one that failed is looked at again."""
+    busy.redis.set(keys.outbox("s1"), "not a list")
+    assert step(busy).handed_off == 2
+    assert kinds(busy).count("PHONE_UNREADABLE") == 1
+    held = {busy.pacer(phone).get("unsettled") for phone in PHONES} - {None}
+    assert held <= set(busy.redis.zrange(keys.deadlines(), 0, -1))
+    assert busy.redis.zscore(keys.due(), PHONES[1]) == busy.now + 60_000
+
+
+def test_facts_that_no_one_can_read(busy: Stage) -> None:
+    busy.redis.hset(keys.pacer(PHONES[1]), "capUsed", "many")
+    assert step(busy).handed_off == 2
+
+
+def test_a_timezone_this_host_does_not_know(busy: Stage) -> None:
+    busy.redis.hset(keys.phone(PHONES[1]), "timezone", "Mars/Olympus")
+    assert step(busy).handed_off == 2
+
+
+def test_what_ends_all_at_once_is_ended_in_parts(busy: Stage) -> None:
+    """The validity of a job ends for all its messages in one moment; one call must not hold Redis up that long."""
+    for number in range(700):
+        busy.send(recipient(number), PHONES[0], validity_seconds=60)
+    busy.now += 120_000
+    looks: list[list[PhoneFacts]] = []
+    for _ in range(6):
+        due = value_of(busy.store.pacers.claim_due(now_ms=busy.now, lease_ms=5_000, limit=100, brief=True))
+        looks.append(due.phones)
+        assert sum(len(facts.heads) for facts in due.phones) <= 500 + 200
+        busy.now += 5_001
+    first = next(facts for facts in looks[0] if facts.phone == PHONES[0])
+    assert len(first.heads) == 200
