@@ -104,7 +104,7 @@ def _guarded() -> list[Scenario]:
 def _posted() -> list[Scenario]:
     """Posts that arrive long after their senders gave up."""
     tried_again = Behaviour(ack_delay_ms=(20, 200), disconnect_before=0.3)
-    faults = Faults(lose_reply=0.15, until_ms=EARLY + 15 * MINUTE_MS)
+    faults = Faults(lose_reply=0.25, until_ms=EARLY + 15 * MINUTE_MS)
     job = plain_job("many", EARLY, 30)
     return [drill(21, FAST, [job], start_ms=EARLY, phones=2, api=True, behaviour=tried_again, faults=faults)]
 
