@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import structlog
+import uvloop
 
 from paceline.domain.errors import ConfigError, Unavailable
 from paceline.edge import Keys
@@ -136,7 +137,8 @@ def run(name: str, default_port: int, prepare: Prepare, kind: type[Settings] = S
         configure_logging(
             name, settings.log_level, secrets=tuple(secret.get_secret_value() for secret in secrets if secret)
         )
-        asyncio.run(_live(name, settings.port or default_port, prepare, build(settings)))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_live(name, settings.port or default_port, prepare, build(settings)))
     except ConfigError as error:
         print(f"{name}: {error}", file=sys.stderr)
         raise SystemExit(2) from error
