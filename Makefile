@@ -61,7 +61,7 @@ fuzz: install ## thousands of requests nobody would think of, against all three 
 
 bench: install ## how fast it is, side by side with others, as tables (docs/performance.md); needs wrk and node
 	@command -v wrk > /dev/null || { echo "make bench needs wrk (Debian: apt-get install wrk)" >&2; exit 1; }
-	cd bench/node && npm ci --no-audit --no-fund
+	cd bench/node && npm install --no-save --ignore-scripts --silent
 	for each in dispatch intake job peers; do $(BIN)/python bench/$$each.py $(ARGS); done
 
 screenshots: install ## a picture of every page of the dashboard into docs/pictures (needs chromium)

@@ -2,7 +2,7 @@
 
     python bench/intake.py            three rounds, interleaved
     python bench/intake.py --quick    one round
-    (cd bench/node && npm ci) first; needs `wrk` on the PATH
+    (cd bench/node && npm install --no-save --ignore-scripts) first; needs `wrk` on the PATH
 
 `POST /api/v1/send` with 64 connections. Each server has the same Redis (`appendfsync always`), looks up the suppression
 list and the recipient's number, and accepts with the same script. What ours does beyond that (choosing among the fleet
@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     if not shutil.which("wrk") or not (HERE / "node" / "node_modules").is_dir():
-        raise SystemExit("needs wrk (apt-get install wrk) and: cd bench/node && npm ci")
+        raise SystemExit("needs wrk (apt-get install wrk) and: cd bench/node && npm install --no-save --ignore-scripts")
     rounds = [one_round(4 if quick else SECONDS) for _ in range(1 if quick else 3)]
     rows = []
     for name in rounds[0]:

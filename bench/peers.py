@@ -2,7 +2,7 @@
 
     python bench/peers.py            20,000 tasks
     python bench/peers.py --quick    5,000
-    (cd bench/node && npm ci) first
+    (cd bench/node && npm install --no-save --ignore-scripts) first
 
 Both on a Redis that forces every write to the disk. BullMQ: one worker, concurrency 100, tasks of 200 bytes, nothing to
 do in each, no pace. Paceline: as many numbers, each with a task that is due now; one dispatcher process with the real
