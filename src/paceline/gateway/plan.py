@@ -104,12 +104,11 @@ class Planner:
             if count % CHUNK == CHUNK - 1:
                 await self._breathe()
         good = [*filter(None, look.digits), *(contact.to for contact in doubtful)] if look.doubtful else look.digits
-        people = dict.fromkeys(good)
-        suppressed = await self._store.guards.suppressed_among(people.keys())
+        people = set(good)
+        suppressed = await self._store.guards.suppressed_among(people)
         sift.duplicates += len(good) - len(people)
         sift.suppressed = len(suppressed)
-        for to in suppressed:
-            del people[to]
+        people -= suppressed
         sift.refuse(strict=request.strict, accepted=len(people))
         zones = _zones(list(people), look.timezones | {to.to: to.timezone for to in doubtful if to.timezone})
         return Counted(len(people), sift.suppressed, sift.duplicates, sift.rejected, zones)
