@@ -6,6 +6,7 @@ import pytest
 import structlog
 from structlog.testing import LogCapture
 
+from paceline.kits.logging import with_request_id
 from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.telemetry.service import new_metrics
 
@@ -76,7 +77,7 @@ async def test_it_outweighs_the_id_of_the_workers_own_request(platform: Platform
     claim = await platform.claim()
     body = {"raw": claim["raw"], "epoch": 1, "whatsappId": claim["task"]["whatsappId"]}
     before = structlog.get_config()
-    structlog.configure(processors=[structlog.contextvars.merge_contextvars, heard], cache_logger_on_first_use=False)
+    structlog.configure(processors=[with_request_id, heard], cache_logger_on_first_use=False)
     try:
         await platform.outbox("ack", body)
     finally:

@@ -37,7 +37,9 @@ class Choosing:
             raise NotFound("UNKNOWN_PHONE", "there is no session of this number", field="phone")
         return digits
 
-    async def single(self, job: Job, to: str, watcher: Watcher, *, now_ms: int) -> tuple[str | None, Picture]:
+    async def single(
+        self, job: Job, to: str, sticky: Sticky | None, watcher: Watcher, *, now_ms: int
+    ) -> tuple[str | None, Picture]:
         """The number a single send goes to, or None while there is none that could take it."""
         picture = await watcher.look(now_ms)
         if job.phone is not None:
@@ -46,7 +48,6 @@ class Choosing:
             if job.send_at is None:
                 checks.budget(picture.sender(job.phone, now_ms=now_ms), now_ms)
             return job.phone, picture
-        sticky = (await self._store.jobs.stickies([to]))[0]
         self._chosen += 1
         decision = await self._route(picture, job, to, sticky, now_ms)
         if not isinstance(decision, To):

@@ -33,6 +33,7 @@ from paceline.kits.rng import Rng
 from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
 from paceline.policy.forecast import ROUTE_AHEAD
+from paceline.policy.routing import Sticky
 from paceline.store.jobs import QUEUE_FULL_RETRY_S, Idem
 from paceline.store.store import Store
 
@@ -180,9 +181,10 @@ class Intake:
             single=True,
             request_id=request_id(),
         )
-        if await self._store.guards.suppressed([to]):
+        is_suppressed, sticky = await self._store.jobs.person(to)
+        if is_suppressed:
             raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
-        return await self._accept_send(job, Contact(to), by, idem_key, now_ms)
+        return await self._accept_send(job, Contact(to), sticky, idem_key, now_ms)
 
     async def batch(
         self, request: BatchRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int
@@ -218,19 +220,19 @@ class Intake:
         return receipts.repeated_batch(job) if code == "EXISTS" else answer
 
     async def _accept_send(
-        self, job: Job, contact: Contact, by: str, idem_key: str | None, now_ms: int
+        self, job: Job, contact: Contact, sticky: Sticky | None, idem_key: str | None, now_ms: int
     ) -> SendAccepted:
-        phone, picture = await self._numbers.single(job, contact.to, self.watcher, now_ms=now_ms)
+        phone, picture = await self._numbers.single(job, contact.to, sticky, self.watcher, now_ms=now_ms)
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
             estimate = picture.job(job, 1, now_ms=now_ms, expires_ms=None)
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
-            await self._commit(job, [contact], receipts.idem(by, idem_key, answer), now_ms)
+            await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer
         when = picture.single(phone, priority=job.priority, start_ms=job.scheduled_at(0))
         draft = receipts.send_receipt(job.job_id, None, when)
         accepted = await self._store.jobs.accept_send(
-            job, contact, phone, now_ms=now_ms, idem=receipts.idem(by, idem_key, draft)
+            job, contact, phone, now_ms=now_ms, idem=receipts.idem(job.accepted_by, idem_key, draft)
         )
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"

@@ -9,7 +9,9 @@ secrets of this process by their value (`register_secret`), wherever they turn u
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TextIO
 
@@ -122,6 +124,7 @@ def configure_logging(
         register_secret(secret)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        with_request_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
@@ -153,9 +156,29 @@ def configure_logging(
     )
 
 
+_request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+
 def request_id() -> str:
     """Of the request that is being answered, as all its lines have it; empty outside of one."""
-    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
+    return _request_id.get()
+
+
+@contextmanager
+def answering(id_: str) -> Iterator[None]:
+    """What is done and logged meanwhile is for the request with this id."""
+    token = _request_id.set(id_)
+    try:
+        yield
+    finally:
+        _request_id.reset(token)
+
+
+def with_request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """The structlog processor that puts it into every line."""
+    if id_ := _request_id.get():
+        event.setdefault("request_id", id_)
+    return event
 
 
 def silence() -> None:

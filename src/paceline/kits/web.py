@@ -25,6 +25,7 @@ from paceline.kits import docs_page, openapi, strict_json
 from paceline.kits.bodies import Bodies, BodyLimits
 from paceline.kits.clock import stopwatch_s
 from paceline.kits.direct import Direct
+from paceline.kits.logging import answering
 from paceline.kits.openapi_errors import Catalogue
 from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
 
@@ -182,7 +183,7 @@ class Service:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(scope)
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with answering(request_id):
             await self._answer(request_id, scope, receive, send)
 
     async def _answer(self, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -161,7 +161,14 @@ class Jobs:
     async def stickies(self, recipients: Sequence[str]) -> list[Sticky | None]:
         commands = [("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients]
         rows = await self._caller.read(*commands) if commands else []
-        return [Sticky(row[0], int(row[1] or 0), int(row[2] or 0)) if row[0] else None for row in rows]
+        return [_sticky(row) for row in rows]
+
+    async def person(self, to: str) -> tuple[bool, Sticky | None]:
+        """Whether they are on the suppression list, and which number writes to them."""
+        listed, row = await self._caller.read(
+            ("ZSCORE", keys.suppressions(), to), ("HMGET", keys.sticky(to), "phone", "at", "warm")
+        )
+        return listed is not None, _sticky(row)
 
     async def known_by(self, phones: Sequence[str], recipients: Sequence[str]) -> list[frozenset[str]]:
         """Which of these phones have talked with each recipient."""
@@ -237,6 +244,10 @@ class Jobs:
     async def events(self, limit: int) -> list[dict[str, Any]]:
         raw = await self._caller.read_one("LRANGE", keys.job_events(), 0, limit - 1)
         return [msgspec.json.decode(line) for line in raw]
+
+
+def _sticky(row: list[Any]) -> Sticky | None:
+    return Sticky(row[0], int(row[1] or 0), int(row[2] or 0)) if row[0] else None
 
 
 async def phones_about(caller: Caller, phones: Sequence[str]) -> dict[str, dict[str, str]]:
