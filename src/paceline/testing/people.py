@@ -15,7 +15,8 @@ from paceline.domain.media import Media
 from paceline.gateway.idempotency import Idempotency
 from paceline.gateway.intake import Intake
 from paceline.gateway.schemas import JobRequest, SendRequest
-from paceline.store.guards import Suppression
+from paceline.store.guards import IDEMPOTENCY_TTL_S, Suppression
+from paceline.store.lists import JobFilter
 from paceline.store.store import Store
 from paceline.testing.plans import JobPlan, PhonePlan
 from paceline.testing.steps import Pause, Point, Process, ProcessDied
@@ -65,7 +66,7 @@ class Client(People):
         deeds: list[tuple[int, Callable[[], Awaitable[None]]]] = []
         idempotency = Idempotency(store)
         for job in self.scenario.jobs:
-            deeds.append((job.at_ms, partial(self._submit, intake, idempotency, job)))
+            deeds.append((job.at_ms, partial(self._submit, store, intake, idempotency, job)))
         for at_ms, to in self.scenario.suppressions:
             deeds.append((at_ms, partial(self._suppress, store, to)))
         deeds.append((self.scenario.outage[0], self._outage))
@@ -88,10 +89,14 @@ class Client(People):
             timezone=phone.timezone, tags=[], limit=4, now_ms=self.sim.now_ms,
         )  # fmt: skip
 
-    async def _submit(self, intake: Intake, idempotency: Idempotency, job: JobPlan) -> None:
-        """The caller knows no job id, only its Idempotency-Key; each try brings a new id, and one of them counts."""
+    async def _submit(self, store: Store, intake: Intake, idempotency: Idempotency, job: JobPlan) -> None:
+        """The caller knows no job id, only its Idempotency-Key; each try brings a new id, and one of them counts. A key
+        that has ended meanwhile (a clock was set forward) protects nobody: then the caller looks before it repeats."""
+        posted_at = self.world.posted_at.setdefault(job.name, self.sim.now_ms)
+        if self.sim.now_ms - posted_at >= IDEMPOTENCY_TTL_S * 1_000 and (known := await self._accepted(store, job)):
+            self.world.jobs[known] = job
+            return
         try:
-            self.world.posted_at.setdefault(job.name, self.sim.now_ms)
             answer = await idempotency.answer(
                 by="world", key=job.name, body=job.name, job_id=intake.new_job_id(self.sim.now_ms),
                 now_ms=self.sim.now_ms, work=partial(self._accept, intake, job),
@@ -104,6 +109,11 @@ class Client(People):
             return
         named = msgspec.json.decode(answer)
         self.world.jobs[named.get("jobId") or named["messageId"].partition(":")[0]] = job
+
+    async def _accepted(self, store: Store, job: JobPlan) -> str | None:
+        """The id under which it was accepted after all, by its text, which no other has."""
+        page = await store.lists.jobs(JobFilter(by="world"), None, limit=1_000, look=1_000)
+        return next((listed.job.job_id for listed in page.jobs if listed.job.text == job.text), None)
 
     async def _accept(self, intake: Intake, job: JobPlan, job_id: str) -> bytes:
         now_ms = self.sim.now_ms
