@@ -93,7 +93,7 @@ def _wait_for(word: str, process: "subprocess.Popen[str]", errors: IO[str]) -> N
         if line.strip() == word:
             return
     errors.seek(0)
-    raise CannotRun(_last_line(errors.read()) or f"it ended, or was ended after {PATIENCE_S:.0f} s, and said nothing")
+    raise CannotRun(_reason(errors.read()) or f"it ended, or was ended after {PATIENCE_S:.0f} s, and said nothing")
 
 
 def _python() -> str:
@@ -110,11 +110,13 @@ def _python() -> str:
 def _run(*command: str) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
-        raise CannotRun(_last_line(ended.stderr or ended.stdout))
+        raise CannotRun(_reason(ended.stderr or ended.stdout))
 
 
-def _last_line(text: str) -> str:
-    return ([line.strip() for line in text.splitlines() if line.strip()] or [""])[-1]
+def _reason(text: str) -> str:
+    """The line of what a program said last that tells why it ended."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if "error:" in line.lower()), lines[-1] if lines else "")
 
 
 def ours(tasks: int) -> Row:
