@@ -62,7 +62,8 @@ fuzz: install ## thousands of requests nobody would think of, against all three 
 bench: install ## how fast it is, side by side with others, as tables (docs/performance.md); needs wrk and node
 	@command -v wrk > /dev/null || { echo "make bench needs wrk (Debian: apt-get install wrk)" >&2; exit 1; }
 	cd bench/node && npm install --no-save --ignore-scripts --silent
-	for each in dispatch intake job peers; do $(BIN)/python bench/$$each.py $(ARGS); done
+	@tools/ensure-node
+	for each in dispatch intake job peers memory; do $(BIN)/python bench/$$each.py $(ARGS); done
 
 screenshots: install ## a picture of every page of the dashboard into docs/pictures (needs chromium)
 	@tools/ensure-browser
@@ -77,7 +78,8 @@ check: install ## format, lint, types, layers
 lock: ## lock requirements*.in anew (needs uv)
 	$(LOCK) requirements.in -o requirements.txt
 	$(LOCK) requirements-dev.in -o requirements-dev.txt
+	cd bench/peers && $(LOCK) requirements.in -o requirements.txt
 
-clean: ## remove the virtual environment and caches; data directories stay
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+clean: ## remove the virtual environments and caches; data directories stay
+	rm -rf $(VENV) bench/.peers-venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
