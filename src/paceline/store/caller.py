@@ -35,13 +35,18 @@ class Caller:
 
     async def join(self, verb: str, answer: type[T], /, **order: Any) -> T:
         """One order to a verb that takes many: with those of others, if there are any at the time."""
-        if verb not in self._gathers:
-            self._gathers[verb] = Gather(partial(self._call_all, verb), most=TOGETHER)
-        given = _given(order)
-        raw = await self._gathers[verb].ask(given) if self._link.is_shared else (await self._call_all(verb, [given]))[0]
+        raw = await self._ask(verb, _given(order))
         if raw.startswith("!"):
             raise refusal(raw[1:])
         return self._decoded(raw, answer)
+
+    async def _ask(self, verb: str, order: Order) -> str:
+        if not self._link.is_shared:
+            return (await self._call_all(verb, [order]))[0]
+        if verb not in self._gathers:
+            self._gathers[verb] = Gather(partial(self._call_all, verb), most=TOGETHER)
+        answer: str = await self._gathers[verb].ask(order)
+        return answer
 
     async def _call_all(self, verb: str, orders: list[Order]) -> list[str]:
         return await self.rows(verb, orders=orders)

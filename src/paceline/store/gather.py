@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from paceline.domain.errors import Unavailable
+
 Order = dict[str, Any]
 
 
@@ -49,7 +51,8 @@ class Gather:
             waiting, self._waiting = self._waiting, []
             _fail(together + waiting, error)
         except asyncio.CancelledError:
-            _fail(together + self._waiting, ConnectionError("the process ends"))
+            waiting, self._waiting = self._waiting, []
+            _fail(together + waiting, Unavailable("the process ends"))
             raise
 
 

@@ -45,7 +45,7 @@ job_sent = Key("job:stats:{}:sent", "STRING", "messages that went out; lib/task.
 job_failed = Key("job:stats:{}:failed", "STRING", "messages given up; lib/task.lua")
 job_open = Key("job:stats:{}:open", "STRING", "messages without an end; the job closes at 0; lib/task.lua")
 job_done_emitted = Key("job:stats:{}:doneEmitted", "STRING", "set once, by whoever closed the job; lib/task.lua")
-task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tools; settle_task")
+task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tools; settling")
 idempotency = Key("idempotency:{}:{}", "HASH", "one Idempotency-Key of one API key; gateway; forgotten after 24 h")
 job_events = Key("jobs:events", "LIST", "the last 2,000 job events; scripts")
 incidents = Key("antiban:incidents", "LIST", "the last 200 incidents; scripts")
@@ -77,7 +77,7 @@ phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orch
 pacer = Key(
     "pacer:{}", "HASH", "version, unsettled, sends, failures, gap, the day's units, waitReason; dispatcher, settling"
 )
-chats = Key("chats:{}", "ZSET", "people a number has talked with, by when; settle_task, inbound")
+chats = Key("chats:{}", "ZSET", "people a number has talked with, by when; settling, inbound")
 due = Key("dispatch:due", "ZSET", "phones with work by the earliest time they may be handed a task; scripts")
 queue = Key("queue:session:{}", "LIST", "tasks of a phone, priority 1; pushed left, taken right")
 queue_p2 = Key("queue:session:{}:p2", "LIST", "priority 2, taken before 1")
@@ -85,7 +85,7 @@ queue_p3 = Key("queue:session:{}:p3", "LIST", "priority 3, taken before 2")
 parked = Key("queue:parked:{}", "ZSET", "tasks that wait for something of their own, by when; hand-off")
 singles = Key("queue:singles:{}", "SET", "single sends waiting for a phone (the limit of 1,000); gateway, hand-off")
 scheduled = Key("queue:scheduled", "ZSET", "single sends for later; gateway, scheduler")
-task_retry = Key("queue:retry:session", "ZSET", "tasks to try again, {sessionId, phone, task}, by when; settle_task")
+task_retry = Key("queue:retry:session", "ZSET", "tasks to try again, {sessionId, phone, task}, by when; settling")
 job_replays = Key(
     "job:replays:{}", "HASH", "index of a dead letter to the job that sends it again; gateway; kept like its job"
 )
@@ -94,7 +94,7 @@ message = Key("message:{}", "HASH", "a message from hand-off (or parking) on; sc
 sticky = Key(
     "sticky:{}",
     "HASH",
-    "which number writes to this person: phone, at, warm (since when); router, settle_task, inbound",
+    "which number writes to this person: phone, at, warm (since when); router, settling, inbound",
 )
 person = Key(
     "person:{}",
@@ -102,7 +102,7 @@ person = Key(
     "a person's newest 1,000 messages that got a number, by when they were accepted; gateway, router; kept 30 days",
 )
 recipient_sends = Key(
-    "recipient:sends:{}", "ZSET", "what a person was sent, by when, for the frequency cap; hand-off, settle_task"
+    "recipient:sends:{}", "ZSET", "what a person was sent, by when, for the frequency cap; hand-off, settling"
 )
 
 # Sessions
@@ -133,7 +133,7 @@ deadlines = Key("outbox:deadlines", "ZSET", "task ids by when an unclaimed hand-
 session_stats = Key(
     "stats:session:{}:{}:{}",
     "STRING",
-    "sent, failed, delivered, read, deliveryMs (their sum) of a session and day; settle_task",
+    "sent, failed, delivered, read, deliveryMs (their sum) of a session and day; settling",
 )
 
 # Proxies and profiles
@@ -192,7 +192,7 @@ fleet = Key(
 restricted_phones = Key(
     "fleet:restricted", "ZSET", "numbers by when the platform restricted them; the breaker counts an hour"
 )
-fleet_sends = Key("fleet:sends", "ZSET", "hand-overs of the last minute, for GLOBAL_RPM; hand-off, settle_task")
+fleet_sends = Key("fleet:sends", "ZSET", "hand-overs of the last minute, for GLOBAL_RPM; hand-off, settling")
 fleet_waiting = Key(
     "fleet:waiting", "ZSET", "numbers that wait for a place under GLOBAL_RPM, by their last turn; hand-off"
 )

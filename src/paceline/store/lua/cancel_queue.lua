@@ -35,7 +35,7 @@ for _, task in ipairs(call('SMEMBERS', K.singles(a.phone))) do
 end
 
 -- It stays in the outbox: the next claim or the sweeper finds it ended, frees the phone and gives its unit back.
-local busy = is_busy(call('HGET', pacer, 'unsettled'))
+local busy = filled(call('HGET', pacer, 'unsettled'))
 if busy and left > 0 and byte_of(busy) == 'h' then cancel(busy) end
 
 local up_to = a.upTo or tonumber(call('HGET', pacer, 'seq') or '0')

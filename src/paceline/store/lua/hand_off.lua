@@ -112,7 +112,7 @@ end
 local function send(phone, final, version, known)
   local item = cjson.decode(final.entry)
   local byte = byte_of(item.task)
-  local code, again_at = refusal(phone, final, item, byte, is_busy(known[3]))
+  local code, again_at = refusal(phone, final, item, byte, filled(known[3]))
   -- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
   local day, used = final.day, 0
   if known[4] and known[4] >= final.day then day, used = known[4], tonumber(known[5]) end

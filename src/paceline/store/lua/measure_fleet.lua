@@ -20,8 +20,8 @@ end
 local function waits_for(pace, kind, queued)
   if kind == 'QUARANTINED' then return kind end
   if queued == 0 then return 'PARKED' end
-  if is_busy(pace[3]) then return 'UNSETTLED' end
-  return reason_of(pace[4]) or 'IN_TURN'
+  if filled(pace[3]) then return 'UNSETTLED' end
+  return filled(pace[4]) or 'IN_TURN'
 end
 
 local function look_at_session(id)

@@ -14,7 +14,7 @@ end
 
 local function wait_of(key)
   local known = call('HMGET', key, 'waitReason', 'waitUntil')
-  local reason = reason_of(known[1])
+  local reason = filled(known[1])
   return {waitReason = reason, waitUntil = reason and known[2] or nil}
 end
 

@@ -7,7 +7,7 @@ local function look(phone)
   for priority = 1, 3 do queued[priority] = call('LLEN', queue_key(phone, priority)) end
   local seen = {
     row = phone_row(phone), queued = queued, parked = call('ZCARD', K.parked(phone)),
-    waitReason = reason_of(wait[1]), waitUntil = reason_of(wait[1]) and tonumber(wait[2] or nil),
+    waitReason = filled(wait[1]), waitUntil = filled(wait[1]) and tonumber(wait[2] or nil),
   }
   local first = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
   if first[1] then

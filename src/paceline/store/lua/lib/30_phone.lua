@@ -18,16 +18,12 @@ local function has_work(phone)
   return false
 end
 
--- Fields of a pacer that are cleared with what is written beside them are empty, not gone: one command less for every message.
--- The task it is busy with, or nil.
-local function is_busy(unsettled) return unsettled and unsettled ~= '' and unsettled or nil end
-
--- Why it waits, or nil.
-local function reason_of(known) return known and known ~= '' and known or nil end
+-- A field of a pacer, or nil. What is cleared there with its neighbours is empty, not gone: one command less for every message.
+local function filled(value) return value and value ~= '' and value or nil end
 
 -- The phone has something new at its head. One that is busy sending is scored again when that settles.
 local function make_due(phone, at)
-  if is_busy(call('HGET', K.pacer(phone), 'unsettled')) then return end
+  if filled(call('HGET', K.pacer(phone), 'unsettled')) then return end
   call('ZADD', K.due(), 'LT', at, phone)
   wake_if_first(phone)
 end
