@@ -49,13 +49,19 @@ async def look(of: FleetWatch, priority: int = 1, *, now_ms: int = NOON, fresh: 
     return await of.look(priority, "sticky", turn=0, now_ms=now_ms, fresh=fresh)
 
 
+async def second_reading(store: Readings, of: FleetWatch) -> asyncio.Future[Any]:
+    """After a first it has begun, and does not end before the store goes on."""
+    await look(of)
+    store.go_on.clear()
+    reading = asyncio.ensure_future(look(of, now_ms=NOON + FLEET_AGE_MS))
+    await asyncio.sleep(0)
+    return reading
+
+
 async def test_routers_that_look_together_read_the_fleet_once() -> None:
     store = Readings(3)
     shared = watch(store)
-    await look(shared)
-    store.go_on.clear()
-    first = asyncio.ensure_future(look(shared, now_ms=NOON + FLEET_AGE_MS))
-    await asyncio.sleep(0)
+    first = await second_reading(store, shared)
     for _ in range(9):
         await look(shared, now_ms=NOON + FLEET_AGE_MS)
     assert store.count == 2
@@ -89,10 +95,7 @@ async def test_a_large_fleet_is_read_less_often_unless_a_job_would_wait(fresh: b
 async def test_a_reading_that_fails_is_made_again() -> None:
     store = Readings(3)
     shared = watch(store)
-    await look(shared)
-    store.go_on.clear()
-    cut = asyncio.ensure_future(look(shared, now_ms=NOON + FLEET_AGE_MS))
-    await asyncio.sleep(0)
+    cut = await second_reading(store, shared)
     cut.cancel()
     await asyncio.gather(cut, return_exceptions=True)
     store.go_on.set()

@@ -57,6 +57,19 @@ async def test_an_error_is_told_to_all_of_the_call_and_the_next_goes_on() -> Non
     assert await gather.ask({"n": 3}) == 30
 
 
+async def test_cut_off_everybody_is_told() -> None:
+    desk = Desk()
+    gather = Gather(desk.call, most=10)
+    first = ask(gather, 1)
+    await asyncio.sleep(0.01)
+    others = ask(gather, 2, 3)
+    await asyncio.sleep(0.01)
+    assert gather._going is not None
+    gather._going.cancel()
+    answers = await asyncio.gather(*first, *others, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Unavailable] * 3
+
+
 async def test_who_goes_away_while_waiting_is_not_sent_and_stops_nobody() -> None:
     desk = Desk()
     gather = Gather(desk.call, most=10)
