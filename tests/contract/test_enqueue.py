@@ -39,7 +39,7 @@ async def hand_off(platform: Platform, **job: Any) -> str:
     decision = decide(facts, platform.rules, now_ms=platform.clock.at_ms, rng=platform.intake._rng)
     assert isinstance(decision.final, Send)
     now_ms = platform.clock.at_ms
-    code = await platform.store.pacers.hand_off(facts, decision, now_ms=now_ms, handoff_ttl_ms=60_000, api=True)
+    (code,) = await platform.store.pacers.hand_off([(facts, decision)], now_ms=now_ms, handoff_ttl_ms=60_000, api=True)
     assert code == "OK"
     return f"{answer['jobId']}:0"
 

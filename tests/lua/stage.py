@@ -170,7 +170,7 @@ class Stage:
 
     def apply(self, facts: PhoneFacts, final: Send | Wait | Idle, *steps: Step, ttl: int = 60_000) -> str:
         decision = Decision(final, steps)
-        return value_of(self.store.pacers.hand_off(facts, decision, now_ms=self.now, handoff_ttl_ms=ttl))
+        return value_of(self.store.pacers.hand_off([(facts, decision)], now_ms=self.now, handoff_ttl_ms=ttl))[0]
 
     def to_send(self, head: Head, session: str = SESSION, *, cap: int | None = 500, day: str = DAY) -> Send:
         return Send(head=head, session_id=session, send_after_ms=self.now, gap=GAP, day=day, cap=cap)

@@ -155,7 +155,7 @@ class TestSend:
         decided = [(facts, Decision(stage.to_send(facts.heads[0], phones[facts.phone]))) for facts in looks]
 
         def act() -> None:
-            codes = value_of(stage.store.pacers.hand_off_all(decided, now_ms=stage.now, handoff_ttl_ms=60_000))
+            codes = value_of(stage.store.pacers.hand_off(decided, now_ms=stage.now, handoff_ttl_ms=60_000))
             assert codes == ["OK", "SUPPRESSED", "OK"]
 
         assert heard(stage.redis, act) == ["outbox:s0,s2"]

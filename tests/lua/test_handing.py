@@ -28,7 +28,7 @@ def hand_off(stage: Stage, session: str = SESSION, *, api: bool = True) -> str:
     (facts,) = stage.look()
     decision = Decision(stage.to_send(facts.heads[0], session))
     given: dict[str, Any] = {"now_ms": stage.now, "handoff_ttl_ms": TTL_MS, "api": api}
-    assert value_of(stage.store.pacers.hand_off(facts, decision, **given)) == "OK"
+    assert value_of(stage.store.pacers.hand_off([(facts, decision)], **given)) == ["OK"]
     return facts.heads[0].task
 
 
@@ -120,7 +120,7 @@ class TestHandingDue:
         ready.connect("s9", "972500000009")
         (other,) = [facts for facts in ready.look() if facts.phone == "972500000009"]
         decision = Decision(ready.to_send(other.heads[0], "s9"))
-        value_of(ready.store.pacers.hand_off(other, decision, now_ms=ready.now, handoff_ttl_ms=TTL_MS, api=True))
+        value_of(ready.store.pacers.hand_off([(other, decision)], now_ms=ready.now, handoff_ttl_ms=TTL_MS, api=True))
         ready.cancel(job)
         answer = due(ready)
         assert (answer.tasks, answer.ended) == ([], [job.task_id(0)])
@@ -508,7 +508,7 @@ class Walk:
                 decision = Decision(self.stage.to_send(facts.heads[0], self.rng.choice([SESSION, "s2"])))
                 given: dict[str, Any] = {"now_ms": self.stage.now, "handoff_ttl_ms": TTL_MS}
                 by_post = self.rng.random() < 0.9
-                value_of(self.stage.store.pacers.hand_off(facts, decision, **given, api=by_post))
+                value_of(self.stage.store.pacers.hand_off([(facts, decision)], **given, api=by_post))
             else:
                 ended = [Step("drop", head.entry, head.task) for head in facts.heads[:1]]
                 self.stage.apply(facts, Idle(), *ended)

@@ -59,7 +59,7 @@ class Pacer:
 
     async def _serve(self, phones: Sequence[PhoneFacts], now_ms: int) -> None:
         decided = [(facts, decision) for facts in phones if (decision := self._decide(facts, now_ms)) is not None]
-        codes = await self._store.pacers.hand_off_all(
+        codes = await self._store.pacers.hand_off(
             decided, now_ms=now_ms, handoff_ttl_ms=self._handoff_ttl_ms, api=self._api
         )
         sends = [

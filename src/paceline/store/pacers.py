@@ -79,12 +79,6 @@ class Pacers:
         return FleetPhone(facts, look.queued, look.parked)
 
     async def hand_off(
-        self, facts: PhoneFacts, decision: Decision, *, now_ms: int, handoff_ttl_ms: int, api: bool = False
-    ) -> str:
-        """One phone's decision; see `hand_off_all`."""
-        return (await self.hand_off_all([(facts, decision)], now_ms=now_ms, handoff_ttl_ms=handoff_ttl_ms, api=api))[0]
-
-    async def hand_off_all(
         self, decisions: Sequence[tuple[PhoneFacts, Decision]], *, now_ms: int, handoff_ttl_ms: int, api: bool = False
     ) -> list[str]:
         """Applies each, or says why not. With `api` a task waits to be posted to the orchestrator instead of going
