@@ -110,8 +110,16 @@ def _in_order_and_not_forgotten(seen: Snapshot, phone: str, pacer: dict[str, str
         waiting += len(numbers)
     if waiting and "unsettled" not in pacer:
         assert phone in seen.get(keys.due(), []), "work that nobody will look at"
+    _marked(seen, phone, pacer)
     sends = [int(send.partition("-")[2]) for send in pacer.get("sends", "").split(",") if send]
     assert sends == sorted(sends)
+
+
+def _marked(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
+    """A look goes by these marks: what they do not tell of would wait behind everything else."""
+    parked = seen.get(keys.parked(phone), [])
+    assert not parked or float(pacer.get("parkedAt", "inf")) <= float(parked[1])
+    assert "urgent" in pacer or not any(seen.get(queue(phone)) for queue in QUEUES[1:])
 
 
 def _nothing_that_waits_has_a_ttl(seen: Snapshot) -> None:

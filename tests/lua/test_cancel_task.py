@@ -187,7 +187,7 @@ class TestRaces:
         job = stage.routed(2)
         (facts,) = stage.look()
         cancel(stage, job.task_id(0))
-        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "HEAD_CHANGED"
+        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "NOT_WAITING"
         assert stage.hand_off() == job.task_id(1)
 
     def test_or_parks_nothing(self, stage: Stage) -> None:

@@ -25,7 +25,7 @@ class TestClaimDue:
         assert (answer.code, answer.phones, answer.next_at) == ("OK", [], None)
 
     def test_facts(self, ready: Stage) -> None:
-        ready.redis.set(keys.session_rpm(SESSION), 5)
+        ready.redis.hset(keys.session(SESSION), "rpm", 5)
         job = ready.routed(10)
         ready.suppress(recipient(1))
         (facts,) = ready.look()
@@ -193,7 +193,7 @@ class TestSend:
         assert ready.due_at() == T0
         assert ready.states(job) == "Sr"
         before = ready.dump()
-        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "CLOCK_BACK"
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "STALE"
         assert ready.dump() == before
 
     def test_refused_while_the_fleet_is_paused(self, ready: Stage) -> None:
@@ -224,10 +224,33 @@ class TestSend:
         ready.now += 60_000
         (facts,) = ready.look()
         ready.settle(first, "returned", from_="cu", unitBack=True, reason="GIVEN_BACK")
-        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "HEAD_CHANGED"
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "STALE"
         assert ready.states(job) == "rr"
         assert ready.queue() == [first, job.task_id(1)]
         assert ready.hand_off() == first
+
+    def test_refused_when_another_stands_at_the_head(self, ready: Stage) -> None:
+        job = ready.routed(2)
+        (facts,) = ready.look()
+        ready.redis.lmove(keys.queue(PHONE), keys.queue(PHONE), "LEFT", "RIGHT")
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "HEAD_CHANGED"
+        assert (ready.states(job), ready.queue()) == ("rr", [job.task_id(1), job.task_id(0)])
+        assert ready.hand_off() == job.task_id(1)
+
+    def test_refused_when_nothing_is_left(self, ready: Stage) -> None:
+        ready.routed(1)
+        (facts,) = ready.look()
+        ready.redis.delete(keys.queue(PHONE))
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "HEAD_CHANGED"
+        assert not ready.redis.exists(keys.queue(PHONE), keys.outbox(SESSION))
+
+    def test_refused_when_somebody_looked_later(self, ready: Stage) -> None:
+        ready.routed(1)
+        (first,) = ready.look()
+        ready.now += 5_000
+        (second,) = ready.look()
+        assert ready.apply(first, ready.to_send(first.heads[0])) == "STALE"
+        assert ready.apply(second, ready.to_send(second.heads[0])) == "OK"
 
     def test_refused_when_canceled_between_look_and_hand_off(self, ready: Stage) -> None:
         job = ready.routed(1)
@@ -309,7 +332,7 @@ class TestWaitAndIdle:
     def test_a_push_between_look_and_idle_is_not_forgotten(self, ready: Stage) -> None:
         (facts,) = ready.look()
         ready.routed(1)
-        assert ready.apply(facts, Idle()) == "OK"
+        assert ready.apply(facts, Idle()) == "STALE"
         assert ready.due_at() == T0
 
 

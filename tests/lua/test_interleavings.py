@@ -62,15 +62,18 @@ PLANTED = {
         "30_phone.lua": ("while first and cjson.decode(first).seq < newest do", "while false do")
     },
     "cancel takes claimed ones": {"cancel_job.lua": ("'qrspth'", "'qrspthcu'")},
-    "a settled one stays in hands": {"50_outbox.lua": ("call('LREM', K.processing(session), 0, task)", "")},
+    "a settled one stays in hands": {"50_outbox.lua": ("if call('LREM', first, 0, task) == 0 then", "if true then")},
     "a phone is forgotten": {
         "50_outbox.lua": (
-            "  score_again(phone, now, sends, gap_ms, fields)\nend",
-            "  call('HSET', pacer, unpack(fields))\nend",
+            "  score_again(phone, now, sends, gap_ms, fields)\n  return",
+            "  call('HSET', pacer, unpack(fields))\n  return",
         )
     },
+    "a parked one is not noted": {
+        "30_phone.lua": ("if not known or at < known then call('HSET', K.pacer(phone), 'parkedAt', ms(at)) end", "")
+    },
     "a correction counts as open": {
-        "20_task.lua": ("  elseif has(TERMINAL, to) then", "  end\n  if has(TERMINAL, to) then")
+        "20_task.lua": ("    correct(K.job_sent(job), 1)\n", "    count_in(job, 1, 0, 1, now)\n")
     },
 }
 

@@ -210,7 +210,7 @@ class TestPacer:
             },
         ]  # fmt: skip
         self.say(ready, "minDelayMs", "maxDelayMs", "rpm")
-        assert not ready.redis.exists(keys.pacer_config(PHONE))
+        assert self.kept(ready) == PacerFields()
 
     def test_the_same_again_is_no_change(self, ready: Stage) -> None:
         self.say(ready, rpm=5)

@@ -139,7 +139,7 @@ class TestQueues:
         job = ready.routed(2)
         (facts,) = ready.look()
         cancel(ready)
-        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "HEAD_CHANGED"
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "STALE"
         assert ready.states(job) == "XX"
 
 

@@ -46,6 +46,14 @@ class TestParking:
         assert [head.task for head in facts.heads] == [job.task_id(i) for i in range(3)]
         assert stage.states(job) == "rrr"
 
+    def test_it_returns_without_its_note_when_nothing_else_waits(self, stage: Stage) -> None:
+        stage.connect()
+        job = stage.routed(1)
+        park(stage, {0: T0 + HOUR})
+        stage.redis.hdel(keys.pacer(PHONE), "parkedAt")
+        stage.now = T0 + HOUR
+        assert stage.hand_off() == job.task_id(0)
+
     def test_an_idle_phone_wakes_for_its_first_parked_task(self, stage: Stage) -> None:
         stage.routed(1)
         park(stage, {0: T0 + HOUR})

@@ -52,6 +52,15 @@ def test_an_order_that_fails_in_the_middle_of_a_batch(busy: Stage) -> None:
     assert busy.redis.zscore(keys.due(), PHONES[1]) == busy.now + 60_000
 
 
+def test_a_job_whose_states_cannot_be_read(busy: Stage) -> None:
+    task = json.loads(busy.redis.lindex(keys.queue(PHONES[1]), -1))["task"]
+    key = keys.job_states(task.partition(":")[0])
+    busy.redis.delete(key)
+    busy.redis.rpush(key, "not a string")
+    assert step(busy).handed_off == 2
+    assert kinds(busy).count("PHONE_UNREADABLE") == 1
+
+
 def test_facts_that_no_one_can_read(busy: Stage) -> None:
     busy.redis.hset(keys.pacer(PHONES[1]), "capUsed", "many")
     assert step(busy).handed_off == 2

@@ -49,11 +49,16 @@ class Head(msgspec.Struct, frozen=True, rename="camel"):
     job_paused: bool = False
     frequency_free_at: int = 0
     """Until then this person has had as many messages as they may get."""
+    priority: int = 1
+    single: bool = False
+    """A single send, which counts among those that wait for its number until it is handed over."""
 
 
 class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     phone: str
     version: int
+    leased_until: int = 0
+    """To whoever looked, so that its decision counts only if nobody looked later."""
     created_at: int | None = None
     timezone: str | None = None
     rpm_override: int | None = None

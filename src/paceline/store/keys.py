@@ -71,7 +71,7 @@ phones = Key("phones:all", "ZSET", "every registered number by registration; orc
 phone = Key(
     "phone:{}",
     "HASH",
-    "createdAt, timezone, cooldownUntil, quarantined, restriction and its end, rpmChangedAt …; scripts",
+    "createdAt, timezone, cooldownUntil, quarantined, restriction, an operator's pacing, sessions …; scripts",
 )
 phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
 pacer = Key(
@@ -121,7 +121,6 @@ session_commands = Key(
 session_events = Key("session:events:{}", "LIST", "the last 200 events of a session; orchestrator")
 session_rpm = Key("config:session:{}:rpm", "STRING", "an rpm override; operator, SmartGuard")
 session_rpm_source = Key("config:session:{}:rpm:source", "STRING", "who set it: manual or smartguard")
-pacer_config = Key("config:pacer:{}", "HASH", "what an operator set for one number's pacing; dispatcher")
 metric = Key(
     "metrics:session:{}:{}", "ZSET", "sent60s, routed60s, failed60s: one member per event of the last minute; scripts"
 )

@@ -61,11 +61,15 @@ class Pacers:
         if code != "OK":
             return Due(code)
         next_at, *rows = found
+        leased_until = now_ms + lease_ms
         phones: list[PhoneFacts] = []
         unreadable: list[str] = []
         for row, heads, more, free_at, due_at in rows:
             try:
-                phones.append(facts_of(row, heads, more=more == 1, global_free_at=free_at, due_at=int(due_at)))
+                facts = facts_of(
+                    row, heads, more=more == 1, global_free_at=free_at, due_at=int(due_at), leased_until=leased_until
+                )
+                phones.append(facts)
             except (ValueError, TypeError, msgspec.MsgspecError):
                 unreadable.append(row[0])
         return Due(code, phones, next_at, unreadable)
@@ -86,8 +90,8 @@ class Pacers:
         until = now_ms + handoff_ttl_ms
         orders = [
             {
-                "phone": facts.phone, "version": facts.version, "steps": decision.steps,
-                "final": _final(decision.final, handoff_until=until, api=api),
+                "phone": facts.phone, "version": facts.version, "leasedUntil": facts.leased_until,
+                "steps": decision.steps, "final": _final(decision.final, handoff_until=until, api=api),
             }
             for facts, decision in decisions
         ]  # fmt: skip
@@ -117,11 +121,14 @@ class Pacers:
 
 def _final(final: Send | Wait | Idle, *, handoff_until: int, api: bool) -> dict[str, Any]:
     if isinstance(final, Send):
-        cap = {} if final.cap is None else {"cap": final.cap}
-        cap |= {"api": True} if api else {}
+        head = final.head
+        also: dict[str, Any] = {} if final.cap is None else {"cap": final.cap}
+        also |= {"api": True} if api else {}
+        also |= {"single": True} if head.single else {}
         return {
-            "kind": "send", "entry": final.head.entry, "session": final.session_id, "sendAfter": final.send_after_ms,
-            "gapMs": final.gap.ms, "gapKey": final.gap.key, "day": final.day, "handoffUntil": handoff_until, **cap,
+            "kind": "send", "entry": head.entry, "task": head.task, "to": head.to, "priority": head.priority,
+            "expiresAt": head.expires_at, "session": final.session_id, "sendAfter": final.send_after_ms,
+            "gapMs": final.gap.ms, "gapKey": final.gap.key, "day": final.day, "handoffUntil": handoff_until, **also,
         }  # fmt: skip
     if isinstance(final, Wait):
         gap = {} if final.gap is None else {"gapMs": final.gap.ms, "gapKey": final.gap.key}

@@ -23,24 +23,33 @@ class _Entry(msgspec.Struct):
     task: str
     to: str
     expires_at: int = msgspec.field(name="expiresAt")
+    priority: int
     tz: str | None = None
+    single: bool = False
 
 
 _decode_entry = msgspec.json.Decoder(_Entry).decode
 
 
 def facts_of(
-    row: Row, heads: Sequence[Row] = (), *, more: bool = False, global_free_at: int = 0, due_at: int = 0
+    row: Row,
+    heads: Sequence[Row] = (),
+    *,
+    more: bool = False,
+    global_free_at: int = 0,
+    due_at: int = 0,
+    leased_until: int = 0,
 ) -> PhoneFacts:
-    phone, about, pace, fields, sessions, fleet = row
-    created_at, timezone, rpm_changed_at, restriction, restricted_until, cooldown_until, quarantined = about
-    version, wire, failures, last_sent, unsettled, gap_ms, gap_key, cap_day, cap_used, _, _ = pace
+    phone, about, pace, sessions, fleet = row
+    created_at, timezone, rpm_changed_at, restriction, restricted_until, cooldown_until, quarantined, *fields, _ = about
+    version, wire, failures, last_sent, unsettled, gap_ms, gap_key, cap_day, cap_used, *_ = pace
     starts, sends = _moments(wire) if wire else ((), ())
     rpm, source = _override(sessions) if sessions else (None, "")
     return PhoneFacts(
         phone=phone,
         version=int(version or 0),
         due_at=due_at,
+        leased_until=leased_until,
         created_at=int(created_at) if created_at else None,
         timezone=timezone or None,
         rpm_override=rpm,
@@ -98,5 +107,5 @@ def _head(row: Row) -> Head:
     item = _decode_entry(entry)
     return Head(
         entry, item.task, item.to, state, item.expires_at, item.tz, suppressed == "1", pinned or None,
-        maybe_sent == "1", is_known == "1", job_paused == "1", int(free_at),
+        maybe_sent == "1", is_known == "1", job_paused == "1", int(free_at), item.priority, item.single,
     )  # fmt: skip

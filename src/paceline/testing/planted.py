@@ -6,11 +6,11 @@ _PROVISIONER = "paceline.orchestrator.provisioner.Provisioner"
 
 BUGS = [
     Bug("the task is taken from the queue but not put into the outbox", "I1", {
-        "hand_off.lua": ("call('LPUSH', K.outbox(final.session), item.task)", "")}, seeds=(-1,)),
+        "hand_off.lua": ("call('LPUSH', K.outbox(final.session), task)", "")}, seeds=(-1,)),
     Bug("a task given back is not put back", "I1", {
         "settle_task.lua": ("  put_back(phone, {about.entry})\n", "")}, seeds=(43, 55)),
     Bug("a parked task is forgotten", "I1", {
-        "hand_off.lua": ("call('ZADD', K.parked(phone), step.untilMs, step.entry)", "")}, seeds=(11, 30)),
+        "hand_off.lua": ("park_until(phone, step.untilMs, step.entry)", "")}, seeds=(11, 30)),
     Bug("a lease that ends is not noticed", "I1", {
         "overdue.lua": ("call('ZRANGEBYSCORE', K.deadlines(), '-inf', a.now, 'LIMIT', 0, a.limit)", "{}")},
         seeds=(-11,)),
@@ -47,8 +47,9 @@ BUGS = [
                          "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
         seeds=(31, 20)),
     Bug("a job is closed by every task that ends", "I6", {
-        "20_task.lua": ("if call('DECR', K.job_open(job)) == 0 then close_job(job, now) end",
-                        "call('DECR', K.job_open(job)); close_job(job, now)")}, seeds=(24, 39)),
+        "20_task.lua": ("if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end",
+                        "if ended ~= 0 then call('DECRBY', K.job_open(job), ended); close_job(job, now) end")},
+        seeds=(24, 39)),
     Bug("JOB_DONE is not emitted once but again", "I6", {
         "20_task.lua": ("if not call('SET', K.job_done_emitted(job), now, 'NX') then return end",
                         "job_event('JOB_DONE', job, now, "
@@ -56,7 +57,7 @@ BUGS = [
         seeds=(24, 14)),
     Bug("stop is looked up only at intake", "I9", {
         "60_heads.lua": ("is_suppressed(item.to, item.task)", "false"),
-        "hand_off.lua": ("is_suppressed(item.to, item.task)", "false"),
+        "hand_off.lua": ("is_suppressed(final.to, final.task)", "false"),
         "open_claim.lua": ("is_suppressed(about.to, task)", "false"),
         "claim_outbox.lua": ("is_suppressed(about.to, a.task)", "false")}, seeds=(-26,)),
     Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(33,)),
@@ -85,7 +86,7 @@ BUGS = [
     Bug("the breaker never trips", "I10", {
         "35_limits.lua": ("if call('ZCARD', key) < C.breaker_phones or", "if true or")}, seeds=(-9,)),
     Bug("the breaker remembers a second, not an hour", "I10", {
-        "35_limits.lua": ("string.format('%.0f', now - C.breaker_window)", "string.format('%.0f', now - 1000)")},
+        "35_limits.lua": ("ms(now - C.breaker_window)", "ms(now - 1000)")},
         seeds=(-9,)),
     Bug("the breaker counts one number again and again", "I10", {
         "35_limits.lua": ("call('ZADD', key, now, phone)", "call('ZADD', key, now, '1')")}, seeds=(-9,)),
@@ -110,7 +111,7 @@ BUGS = [
     Bug("what is set through /pacers is lost", "I3", {
         "set_pacer.lua": ("    call('HSET', key, field, value)\n", "")}, seeds=(-13,)),
     Bug("an operator's rate is not kept", "I3", {
-        "70_operators.lua": ("call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)", "")},
+        "70_operators.lua": ("call('HSET', K.session(id), 'rpm', rpm, 'rpmSource', source)", "")},
         seeds=(-13,)),
     Bug("SmartGuard overwrites an operator's rate", "I3", {
         "guard_change.lua": ("if is_manual or #sessions == 0", "if #sessions == 0")},
@@ -120,7 +121,7 @@ BUGS = [
     Bug("an automatic override makes a number faster", "I3",
         python=("paceline.policy.pacing.pace_for", "_automatic_as_manual"), seeds=(-19,)),
     Bug("the fleet's rate is not counted", "I3", {
-        "35_limits.lua": ("call('ZADD', K.fleet_sends(), string.format('%.0f', UNSETTLED), member)", "")},
+        "35_limits.lua": ("call('ZADD', K.fleet_sends(), ms(UNSETTLED), member)", "")},
         seeds=(-16,)),
     Bug("the fleet's rate counts only what is under way", "I3", {
         "35_limits.lua": ("if on_wire then call('ZADD', K.fleet_sends(), 'XX', now, member) else", "do")},
@@ -136,7 +137,7 @@ BUGS = [
         "open_claim.lua": ("jobPaused = job_is_paused((split(task)))", "jobPaused = false"),
         "claim_outbox.lua": ("if job_is_paused((split(a.task))) then", "if false then")}, seeds=(-14,)),
     Bug("a paused session goes on", "I9", {
-        "30_phone.lua": ("known[2], known[3], rpm[1]", "known[2], false, rpm[1]"),
+        "30_phone.lua": ("{id, unpack(known, 1, 5)}", "{id, known[1], known[2], false, known[4], known[5]}"),
         "open_claim.lua": ("sessionPaused = known.paused == '1'", "sessionPaused = false"),
         "claim_outbox.lua": ("if call('HGET', K.session(a.session), 'paused') == '1' then", "if false then")},
         seeds=(-23,)),
@@ -196,7 +197,7 @@ BUGS = [
                         "for step = 1, last do")}, seeds=(-27,)),
     # SEND_MODE=api.
     Bug("a hand-over by post is forgotten", "I1", {
-        "hand_off.lua": ("call('ZADD', K.handing(), a.now, item.task)", "")}, seeds=(-18,)),
+        "hand_off.lua": ("call('ZADD', K.handing(), NOW, task)", "")}, seeds=(-18,)),
     Bug("a late post brings back what was taken back", "I1", {
         "enqueue_outbox.lua": ("if byte == 'h' and known[2] == '1' then", "if has('hrt', byte) then"),
         "claim_outbox.lua": ("if byte_of(a.task) ~= 'h' then", "if not has('hrt', byte_of(a.task)) then")},

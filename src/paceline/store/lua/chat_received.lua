@@ -21,7 +21,7 @@ if a.id then
   if call('ZADD', seen, 'NX', a.now, a.id) == 1 then
     call('ZREMRANGEBYRANK', seen, 0, -C.inbound_kept - 1)
     call('EXPIRE', seen, 604800)
-    tell('message.received', a.now, 's', a.session, 'phone', phone, 'from', a.from, 'wa', a.id, 'sentAt', string.format('%.0f', a.at),
+    tell('message.received', a.now, 's', a.session, 'phone', phone, 'from', a.from, 'wa', a.id, 'sentAt', ms(a.at),
       unpack(a.text and {'text', a.text} or {}))
   end
 end

@@ -21,6 +21,7 @@ call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session
   K.session_rpm_source(a.session))
 call('SREM', K.sessions(), a.session)
 call('SREM', K.phone_sessions(known.phone), a.session)
+list_sessions(known.phone)
 tell('session.status', a.now, 's', a.session, 'phone', known.phone, 'connection', 'STOPPED', 'authorisation', known.authorisation or '')
 binding(a.session, known, a.now, {action = 'SESSION_REMOVED', status = 'REMOVED'})
 return reply('OK')

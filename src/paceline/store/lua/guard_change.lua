@@ -8,7 +8,7 @@ local rpm, source = override_of(a.phone)
 local changed_at = tonumber(call('HGET', K.phone(a.phone), 'rpmChangedAt') or '0')
 if rpm ~= seen.rpm or (source or '') ~= seen.source or changed_at ~= seen.changedAt then return reply('STALE') end
 -- An operator's word stands, whatever was decided.
-local is_manual = rpm and source ~= 'smartguard' or call('HGET', K.pacer_config(a.phone), 'rpm')
+local is_manual = rpm and source ~= 'smartguard' or call('HGET', K.phone(a.phone), 'rpm')
 if is_manual or #sessions == 0 then return reply('STALE') end
 override_rpm(a.phone, a.rpm, 'smartguard', a.now)
 call('SET', K.smartguard_action(), a.now)

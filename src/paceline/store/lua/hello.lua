@@ -16,6 +16,7 @@ if is_unwanted(known, known.wantedInstance and a.instance or '') then return rep
 local epoch = tonumber(known.epoch or '0')
 if known.instanceId ~= a.instance then epoch = epoch + 1 end
 call('HSET', key, 'epoch', epoch, 'instanceId', a.instance, 'journalId', a.journal, 'lastSeen', a.now)
+list_sessions(known.phone)
 if known.retired == a.instance then call('HDEL', key, 'retired') end
 local pending, lost = {}, {}
 for _, task in ipairs(call('LRANGE', K.processing(a.session), 0, -1)) do

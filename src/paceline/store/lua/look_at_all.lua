@@ -1,7 +1,7 @@
 -- Makes phones that wait for a later look due now, one page of them: something changed that holds for the whole fleet.
 -- a: now, limit
 -- Returns OK {more}. A look that is under way may have seen the fleet as it was, so it is void.
-local phones = call('ZREVRANGEBYSCORE', K.due(), '+inf', '(' .. string.format('%.0f', a.now), 'LIMIT', 0, a.limit)
+local phones = call('ZREVRANGEBYSCORE', K.due(), '+inf', '(' .. ms(a.now), 'LIMIT', 0, a.limit)
 for _, phone in ipairs(phones) do
   call('HINCRBY', K.pacer(phone), 'version', 1)
   call('ZADD', K.due(), a.now, phone)

@@ -33,7 +33,7 @@ local function look_at_session(id)
     out.workers, out.memory, out.memoryMax = out.workers + 1, out.memory + memory, math.max(out.memoryMax, memory)
   end
   if call('EXISTS', K.session_rpm(id)) == 1 then add(overrides, call('GET', K.session_rpm_source(id)) or 'manual') end
-  local since = '(' .. string.format('%.0f', a.now - 60000)
+  local since = '(' .. ms(a.now - 60000)
   local sent, failed = call('ZCOUNT', K.metric(id, 'sent60s'), since, '+inf'), call('ZCOUNT', K.metric(id, 'failed60s'), since, '+inf')
   out.sent, out.failed = out.sent + sent, out.failed + failed
   if failed > 0 then failing[#failing + 1] = {id, sent, failed} end

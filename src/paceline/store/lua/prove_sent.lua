@@ -3,8 +3,13 @@
 -- Returns for each, in a plain list, OK {state, was (the state before)} | REPEAT {state} (known already) | UNKNOWN_TASK.
 local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
 
+-- What the whole fleet did, counted for all orders together.
+local tallies = {}
+
 local function stat(o, session, name)
-  count_fleet(name, o.now)
+  local minute = name .. math.floor(o.now / 60000)
+  local tally = tallies[minute] or {name = name, now = o.now, count = 0}
+  tallies[minute], tally.count = tally, tally.count + 1
   count_day(session, o.statsDay, name, 1)
 end
 
@@ -16,7 +21,7 @@ end
 
 -- It has its answer: what stood there while it waited, or when it failed, is past.
 local function now_sent(o, key, about)
-  call('HSET', key, 'whatsappId', o.whatsappId, 'sentAt', about.sentAt or o.now,
+  call('HSET', key, 'whatsappId', o.whatsappId, 'sentAt', about.sentAt or ms(o.now),
     'history', history_with(about.history, {at = o.now, what = 'sent', by = o.outcome}))
   if about.errorCode or about.waitReason then call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil') end
 end
@@ -31,16 +36,17 @@ local function count_proof(o, session, byte, about)
 end
 
 -- What follows from its having gone out, once.
-local function note_sent(o, phone, session, about)
-  free_phone(phone, o.task, about, o.now, true, true)
-  call('SREM', K.singles(phone), o.task)
+local function note_sent(o, phone, session, about, byte)
+  local tidied = free_phone(phone, o.task, about, o.now, true, true)
+  -- What was handed over does not count as waiting any more; only what came back to a queue does.
+  if not has('hcu', byte) then call('SREM', K.singles(phone), o.task) end
   -- A late proof about somebody who was erased brings nothing of them back.
   if about.to ~= ERASED then
     bind(about.to, phone, o.now)
     know_chat(phone, about.to, o.now)
     wrote_to_person(about.to, o.task, o.now)
   end
-  if session then count_minute(session, 'sent60s', o.task, o.now) end
+  if session then count_minute(session, 'sent60s', o.task, o.now, tidied) end
 end
 
 local function prove(o)
@@ -48,7 +54,7 @@ local function prove(o)
   if byte == '' then return reply('UNKNOWN_TASK') end
   local key, is_first = K.message(o.task), not has(WENT_OUT, byte)
   local about = hash(key)
-  take_out(o.task, about.sessionId, about.handing)
+  take_from_outbox(o.task, about.sessionId, about.handing, byte)
   if is_first then
     forget_retry(key, about)
     call('SET', K.task_status(o.task), 'SENT', 'EX', C.message_ttl)
@@ -57,9 +63,17 @@ local function prove(o)
   if is_first then now_sent(o, key, about) end
   if o.outcome ~= 'sent' then call('HSETNX', key, o.outcome .. 'At', o.now) end
   count_proof(o, about.sessionId, byte, about)
-  if is_first and about.phone then note_sent(o, about.phone, about.sessionId, about) end
+  if is_first and about.phone then note_sent(o, about.phone, about.sessionId, about, byte) end
   call('EXPIRE', key, C.message_ttl)
   return reply('OK', {state = PROOF[o.outcome], was = byte})
 end
 
-return each(prove)
+local tasks = {}
+for i, order in ipairs(a.orders) do tasks[i] = order.task end
+gather(tasks)
+-- The first write only frees memory, so a proof is taken when Redis is full.
+call('ZREM', K.deadlines(), unpack(tasks))
+local answers = each(prove)
+for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
+write_gathered()
+return answers

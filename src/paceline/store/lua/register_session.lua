@@ -33,6 +33,7 @@ if a.direct ~= nil then call('HSET', key, 'direct', a.direct and 1 or 0) end
 call('SET', K.session_status(a.session), 'STARTING')
 call('SADD', K.sessions(), a.session)
 call('SADD', K.phone_sessions(a.phone), a.session)
+list_sessions(a.phone)
 call('ZADD', K.phones(), 'NX', a.now, a.phone)
 local oldest = tonumber(call('HGET', K.phone(a.phone), 'createdAt') or nil)
 if not oldest or a.createdAt < oldest then call('HSET', K.phone(a.phone), 'createdAt', a.createdAt) end

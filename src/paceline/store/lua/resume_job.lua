@@ -35,7 +35,7 @@ for phone in pairs(phones) do
     read = read + 1
     local task = cjson.decode(entry).task
     if split(task) == a.job and call('HGET', K.message(task), 'waitReason') == 'JOB_PAUSED' then
-      call('ZADD', K.parked(phone), 'XX', 'LT', a.now, entry)
+      park_until(phone, a.now, entry)
       released = released + 1
     end
   end

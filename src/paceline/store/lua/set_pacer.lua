@@ -3,10 +3,12 @@
 -- Returns OK {phone, changed} | UNKNOWN_SESSION | INVERTED {minDelayMs, maxDelayMs} (with what is kept, the shortest delay would be the longer).
 local phone = phone_of(a.session)
 if not phone then return reply('UNKNOWN_SESSION') end
-local key = K.pacer_config(phone)
+local key, fields = K.phone(phone), {'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm'}
 
 local before, after = {}, {}
-for field, value in pairs(hash(key)) do before[field], after[field] = tonumber(value), tonumber(value) end
+for i, value in ipairs(call('HMGET', key, unpack(fields))) do
+  if value then before[fields[i]], after[fields[i]] = tonumber(value), tonumber(value) end
+end
 for _, field in ipairs(a.remove) do after[field] = nil end
 for field, value in pairs(a.set) do after[field] = value end
 if after.minDelayMs and after.maxDelayMs and after.minDelayMs > after.maxDelayMs then

@@ -5,7 +5,7 @@ local phone = phone_of(a.session)
 if not phone then return reply('UNKNOWN_SESSION') end
 local changed, was = false, override_of(phone)
 for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
-  local known = call('MGET', K.session_rpm(id), K.session_rpm_source(id))
+  local known = call('HMGET', K.session(id), 'rpm', 'rpmSource')
   local same = tonumber(known[1] or nil) == a.rpm and (not a.rpm or known[2] == 'manual')
   changed = changed or not same
 end

@@ -49,7 +49,7 @@ if a.outcome == 'unknown' then
   return reply('OK', {state = 'u'})
 end
 
-take_out(a.task, session, about.handing)
+take_out(a.task, session, about.handing, byte)
 if a.crash then crashed() end
 if a.unitBack then return_unit(phone, about.unitDay) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
@@ -63,7 +63,7 @@ if a.cooldownUntil then
   -- A word that comes late must not shorten a rest that began later.
   local rests = math.max(a.cooldownUntil, tonumber(call('HGET', K.phone(phone), 'cooldownUntil') or '0'))
   call('HSET', K.phone(phone), 'cooldownUntil', rests)
-  tell('session.restriction', a.now, 's', session, 'phone', phone, 'kind', 'COOLDOWN', 'until', string.format('%.0f', rests))
+  tell('session.restriction', a.now, 's', session, 'phone', phone, 'kind', 'COOLDOWN', 'until', ms(rests))
   incident('PHONE_COOLDOWN', a.now, {phone = phone, sessionId = session, ['until'] = a.cooldownUntil, code = a.code})
 end
 if a.lockedUntil then restrict(phone, session, 'TIME_LOCKED', a.lockedUntil, a.now, true) end
@@ -123,7 +123,7 @@ function OUTCOME.failed()
   call('SET', K.task_status(a.task), 'FAILED', 'NX', 'EX', C.message_ttl)
   call('HSET', key, 'endedAt', a.now)
   call('HDEL', key, 'waitReason', 'waitUntil')
-  count_fleet('failed', a.now)
+  count_fleet('failed', a.now, 1)
   count_day(session, a.statsDay, 'failed', 1)
   dead_letter(a.task, a.now, a.code, a.message)
   ended()
@@ -135,7 +135,7 @@ end
 function OUTCOME.parked()
   local until_ms = math.min(a.untilMs, tonumber(about.expiresAt))
   move(a.task, 'p', a.now)
-  call('ZADD', K.parked(phone), until_ms, about.entry)
+  park_until(phone, until_ms, about.entry)
   call('HSET', key, 'waitReason', a.reason, 'waitUntil', until_ms)
 end
 local function refused(to)

@@ -8,7 +8,7 @@ for _, id in ipairs(call('ZRANGEBYSCORE', K.webhooks_due(), '-inf', a.now, 'LIMI
   local busy = call('ZCARD', K.webhook_busy(id))
   if busy < a.parallel and busy < (fewest or a.parallel) then best, fewest = id, busy end
 end
-local next_at = call('ZRANGEBYSCORE', K.webhooks_due(), '(' .. string.format('%.0f', a.now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local next_at = call('ZRANGEBYSCORE', K.webhooks_due(), '(' .. ms(a.now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 if not best then return reply('NONE', {nextAt = tonumber(next_at or nil)}) end
 local delivery = call('ZRANGEBYSCORE', K.webhook_outbox(best), '-inf', a.now, 'LIMIT', 0, 1)[1]
 call('ZADD', K.webhook_outbox(best), a.now + a.lease, delivery)

@@ -23,28 +23,46 @@ end
 
 local function wake(what) call('PUBLISH', C.wake_channel, what) end
 
--- Phones that were scored by one of several orders; after the last it is enough to look once.
+-- A time in milliseconds as text. Redis writes a number it is given with all the digits a double can have, which takes longer than the command.
+local function ms(at) return string.format('%.0f', at) end
+
+-- Scores of phones that came from one of several orders; they are written after the last, and then it is enough to look once.
 local scored
 
 -- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
 local function wake_if_first(phone)
   if scored then
-    scored[phone] = true
+    scored.phones[phone] = true
   elseif call('ZRANGE', K.due(), 0, 0)[1] == phone then
     wake('due')
   end
+end
+
+local function score(phone, at)
+  if scored then
+    scored.scores[#scored.scores + 1], scored.scores[#scored.scores + 2] = ms(at), phone
+  else
+    call('ZADD', K.due(), ms(at), phone)
+  end
+  wake_if_first(phone)
+end
+
+local function write_scored()
+  if #scored.scores > 0 then call('ZADD', K.due(), unpack(scored.scores)) end
+  if next(scored.phones) and scored.phones[call('ZRANGE', K.due(), 0, 0)[1]] then wake('due') end
+  scored = nil
 end
 
 -- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
 -- behind an exclamation mark.
 local function each(apply)
   local answers = {}
-  scored = {}
+  scored = {phones = {}, scores = {}}
   for i, order in ipairs(a.orders) do
     local is_good, answer = pcall(apply, order)
     answers[i] = is_good and answer or '!' .. (type(answer) == 'table' and answer.err or tostring(answer))
   end
-  if next(scored) and scored[call('ZRANGE', K.due(), 0, 0)[1]] then wake('due') end
+  write_scored()
   return answers
 end
 
@@ -79,7 +97,7 @@ end
 -- What customers are told (domain/events.py), in the same step as what it tells of. Never the first write of a script: Redis then takes it
 -- even when it is full, and the oldest make room. Should it fail all the same, the state comes first: an event must not hold up settling.
 local function tell(kind, now, ...)
-  redis.pcall('XADD', K.events(), 'MAXLEN', '~', C.events_kept, '*', 't', kind, 'at', string.format('%.0f', now), ...)
+  redis.pcall('XADD', K.events(), 'MAXLEN', '~', C.events_kept, '*', 't', kind, 'at', ms(now), ...)
 end
 
 -- Something an operator should know. The list is for looking, the stream for those who follow (alerts).

@@ -1,13 +1,51 @@
 -- Tasks: the only place where a task's byte changes, and what follows from the change (counters, the job's end).
 
-local function split(task)
-  local job, index = string.match(task, '^([^:]+):(%d+)$')
-  return job, tonumber(index)
+-- The job of a task and its index there, both as text.
+local function split(task) return string.match(task, '^([^:]+):(%d+)$') end
+
+-- A verb that serves many tasks gathers them by job: their bytes are read at its start and what became of them is written at its end, by a
+-- command or two for each job instead of several for each task. Where `pages` is nil there is one task, and all is written at once.
+local pages
+
+local function gather(tasks)
+  pages = {}
+  for _, task in ipairs(tasks) do
+    local job, index = split(task)
+    if job then
+      local page = pages[job] or {bytes = {}, asked = {}, reads = {}, writes = {}, unrouted = {}, sent = 0, failed = 0, ended = 0}
+      local reads = page.reads
+      pages[job], page.asked[#page.asked + 1] = page, index
+      reads[#reads + 1], reads[#reads + 2], reads[#reads + 3] = 'GET', 'u8', '#' .. index
+    end
+  end
+  for job, page in pairs(pages) do
+    local found = redis.pcall('BITFIELD_RO', K.job_states(job), unpack(page.reads))
+    -- One that cannot be read is found out by whoever needs it.
+    if found.err then pages[job] = nil end
+    for i, index in ipairs(page.asked) do page.bytes[index] = found[i] and found[i] > 0 and string.char(found[i]) or '' end
+  end
 end
+
+local function page_of(job) return pages and pages[job] end
 
 local function byte_of(task)
   local job, index = split(task)
-  return call('GETRANGE', K.job_states(job), index, index)
+  local page = page_of(job)
+  return page and page.bytes[index] or call('GETRANGE', K.job_states(job), index, index)
+end
+
+local function put_byte(job, index, to)
+  local page = page_of(job)
+  if not page then return call('SETRANGE', K.job_states(job), index, to) end
+  local writes = page.writes
+  page.bytes[index] = to
+  writes[#writes + 1], writes[#writes + 2], writes[#writes + 3], writes[#writes + 4] = 'SET', 'u8', '#' .. index, string.byte(to)
+end
+
+-- It lies in no phone's queue any more.
+local function unroute(job, index)
+  local page = page_of(job)
+  if page then page.unrouted[#page.unrouted + 1] = index else call('HDEL', K.job_routes(job), index) end
 end
 
 -- The file of an ended job is needed no longer; from here on its retention counts.
@@ -46,23 +84,48 @@ local function close_job(job, now)
 end
 
 -- The stats of an ended job may have been freed already; a correction must not bring them back, wrong and for ever.
-local function count(key, by, is_over)
-  if not is_over or call('EXISTS', key) == 1 then call('INCRBY', key, by) end
+local function correct(key, by)
+  if call('EXISTS', key) == 1 then call('INCRBY', key, by) end
+end
+
+-- Messages of a job that went out, were given up, ended; the last to end closes it.
+local function count_in(job, sent, failed, ended, now)
+  if sent ~= 0 then call('INCRBY', K.job_sent(job), sent) end
+  if failed ~= 0 then call('INCRBY', K.job_failed(job), failed) end
+  if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end
 end
 
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
 local function count_move(job, index, from, to, now)
-  local goes_out, was_over = has(WENT_OUT, to) and not has(WENT_OUT, from), has(TERMINAL, from)
-  if goes_out then count(K.job_sent(job), 1, was_over) end
-  if to == 'F' then count(K.job_failed(job), 1, was_over) elseif from == 'F' then count(K.job_failed(job), -1, was_over) end
-  if was_over then
-    if goes_out then
-      job_event('JOB_CORRECTED', job, now, {from = from, to = to})
-      tell('job.corrected', now, 'm', job .. ':' .. index, 'from', from, 'to', to)
-    end
-  elseif has(TERMINAL, to) then
-    if call('DECR', K.job_open(job)) == 0 then close_job(job, now) end
+  local goes_out = has(WENT_OUT, to) and not has(WENT_OUT, from)
+  if has(TERMINAL, from) then
+    if from == 'F' then correct(K.job_failed(job), -1) end
+    if not goes_out then return end
+    correct(K.job_sent(job), 1)
+    job_event('JOB_CORRECTED', job, now, {from = from, to = to})
+    tell('job.corrected', now, 'm', job .. ':' .. index, 'from', from, 'to', to)
+    return
   end
+  local page, sent, failed, ended = page_of(job), goes_out and 1 or 0, to == 'F' and 1 or 0, has(TERMINAL, to) and 1 or 0
+  if not page then return count_in(job, sent, failed, ended, now) end
+  page.sent, page.failed, page.ended, page.at = page.sent + sent, page.failed + failed, page.ended + ended, now
+end
+
+local function write_page(job, page)
+  if #page.writes > 0 then call('BITFIELD', K.job_states(job), unpack(page.writes)) end
+  if #page.unrouted > 0 then call('HDEL', K.job_routes(job), unpack(page.unrouted)) end
+  count_in(job, page.sent, page.failed, page.ended, page.at)
+end
+
+-- All that was gathered, each job on its own; the first error is raised when the others are written.
+local function write_gathered()
+  local first
+  for job, page in pairs(pages) do
+    local is_good, problem = pcall(write_page, job, page)
+    if not is_good then first = first or problem end
+  end
+  pages = nil
+  if first then error(first) end
 end
 
 -- A proof that skips a step tells of that step too: what was read was sent and delivered, and each is told exactly once.
@@ -82,7 +145,7 @@ local function move(task, to, now, byte)
   local job, index = split(task)
   local from = byte or byte_of(task)
   if from == '' or not has(NEXT[from], to) then return false, from end
-  call('SETRANGE', K.job_states(job), index, to)
+  put_byte(job, index, to)
   tell_move(task, from, to, now)
   count_move(job, index, from, to, now)
   return true, from

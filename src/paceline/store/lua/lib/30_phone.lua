@@ -31,8 +31,13 @@ end
 local function entry_of(task, fields, seq, now)
   return cjson.encode({
     task = task, to = fields.to, tz = fields.tz, expiresAt = tonumber(fields.expiresAt),
-    priority = tonumber(fields.priority), seq = tonumber(seq), at = now,
+    priority = tonumber(fields.priority), seq = tonumber(seq), at = now, single = fields.single,
   })
+end
+
+-- Something of a higher priority lies there. A look that reads no such mark spares itself the other queues while the first has work.
+local function mark_urgent(phone, priority)
+  if tonumber(priority) > 1 then call('HSET', K.pacer(phone), 'urgent', 1) end
 end
 
 -- The earliest end of validity in a phone's queues: nothing there needs a look for that reason before it. A phone that waits for
@@ -48,6 +53,7 @@ local function enqueue(phone, task, fields, now)
   local idle = not has_work(phone)
   local seq = call('HINCRBY', K.pacer(phone), 'seq', 1)
   call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))
+  mark_urgent(phone, fields.priority)
   note_expiry(phone, tonumber(fields.expiresAt))
   if idle then make_due(phone, now) end
 end
@@ -74,8 +80,24 @@ local function put_back(phone, entries)
     note_expiry(phone, item.expiresAt)
   end
   for priority, items in ipairs(levels) do
-    if #items > 0 then merge_at_head(queue_key(phone, priority), items) end
+    if #items > 0 then
+      merge_at_head(queue_key(phone, priority), items)
+      mark_urgent(phone, priority)
+    end
   end
+end
+
+-- The first of what waits for a time of its own, and that time.
+local function first_parked(phone)
+  local found = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
+  return found[1], tonumber(found[2] or nil)
+end
+
+-- A task waits for a time of its own. The earliest such time stands at the pacer: nothing is parked there that a look before it could bring back.
+local function park_until(phone, at, entry)
+  call('ZADD', K.parked(phone), ms(at), entry)
+  local known = tonumber(filled(call('HGET', K.pacer(phone), 'parkedAt')))
+  if not known or at < known then call('HSET', K.pacer(phone), 'parkedAt', ms(at)) end
 end
 
 -- Parked tasks whose time has come return to the head, so many at once. Returns how many.
@@ -94,6 +116,8 @@ local function unpark(phone, now)
     end
   end
   put_back(phone, ready)
+  local _, next_at = first_parked(phone)
+  call('HSET', K.pacer(phone), 'parkedAt', next_at and ms(next_at) or '')
   return #ready
 end
 
@@ -115,16 +139,12 @@ local function score_again(phone, now, sends, gap_ms, fields)
   local slot = last and tonumber(last) + tonumber(gap_ms or '0') or now
   fields = fields or {}
   if works and slot > now then
-    for _, value in ipairs({'waitReason', 'PACING', 'waitUntil', slot}) do fields[#fields + 1] = value end
+    for _, value in ipairs({'waitReason', 'PACING', 'waitUntil', ms(slot)}) do fields[#fields + 1] = value end
   end
   if #fields > 0 then call('HSET', K.pacer(phone), unpack(fields)) end
-  if works then
-    call('ZADD', K.due(), math.max(now, slot - C.lead_ms), phone)
-    wake_if_first(phone)
-    return
-  end
-  local first = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
-  if first[2] then call('ZADD', K.due(), first[2], phone) else call('ZREM', K.due(), phone) end
+  if works then return score(phone, math.max(now, slot - C.lead_ms)) end
+  local first, at = first_parked(phone)
+  if first then call('ZADD', K.due(), ms(at), phone) else call('ZREM', K.due(), phone) end
 end
 
 -- The unit goes back only into the day it was taken from.
@@ -135,20 +155,28 @@ local function return_unit(phone, day)
   end
 end
 
+-- Its sessions stand beside its other facts, too, in their order: a look at a phone reads one key less.
+local function list_sessions(phone)
+  local ids = call('SMEMBERS', K.phone_sessions(phone))
+  table.sort(ids)
+  call('HSET', K.phone(phone), 'sessions', table.concat(ids, ','))
+end
+
 -- What the policies read about a phone, without its queue: values as they are stored, false where there is none. `store/rows.py`
 -- makes them into facts; naming and converting them here would cost Redis more than reading them does.
 local function phone_row(phone)
-  local sessions, ids = {}, call('SMEMBERS', K.phone_sessions(phone))
-  table.sort(ids)
-  for i, id in ipairs(ids) do
-    local known, rpm = call('HMGET', K.session(id), 'connection', 'lastSeen', 'paused'), call('MGET', K.session_rpm(id), K.session_rpm_source(id))
-    sessions[i] = {id, known[1], known[2], known[3], rpm[1], rpm[2]}
+  local about = call('HMGET', K.phone(phone), 'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil',
+    'quarantined', 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm', 'sessions')
+  local sessions = {}
+  for id in string.gmatch(about[13] or '', '[^,]+') do
+    local known = call('HMGET', K.session(id), 'connection', 'lastSeen', 'paused', 'rpm', 'rpmSource')
+    sessions[#sessions + 1] = {id, unpack(known, 1, 5)}
   end
   return {
     phone,
-    call('HMGET', K.phone(phone), 'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil', 'quarantined'),
-    call('HMGET', K.pacer(phone), 'version', 'sends', 'failures', 'lastSent', 'unsettled', 'gapMs', 'gapKey', 'capDay', 'capUsed', 'minExpiry', 'waitReason'),
-    call('HMGET', K.pacer_config(phone), 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm'),
+    about,
+    call('HMGET', K.pacer(phone), 'version', 'sends', 'failures', 'lastSent', 'unsettled', 'gapMs', 'gapKey', 'capDay', 'capUsed', 'minExpiry',
+      'waitReason', 'urgent', 'parkedAt'),
     list(sessions) or false,
     fleet_flags(),
   }

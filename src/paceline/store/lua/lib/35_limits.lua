@@ -9,7 +9,7 @@ end
 -- A number came (back) into play: jobs that found none, or no room, look again at once.
 local function jobs_look_again(now)
   for _, job in ipairs(call('ZRANGE', K.jobs_retry(), 0, 99)) do call('ZADD', K.jobs_retry(), now, job) end
-  for _, job in ipairs(call('ZRANGEBYSCORE', K.jobs_active(), '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 100)) do
+  for _, job in ipairs(call('ZRANGEBYSCORE', K.jobs_active(), '(' .. ms(now), '+inf', 'LIMIT', 0, 100)) do
     if call('HGET', K.job_run(job), 'waitReason') == 'WAITING_FOR_ROOM' then call('ZADD', K.jobs_active(), now, job) end
   end
   call('DEL', K.jobs_room())
@@ -17,17 +17,21 @@ local function jobs_look_again(now)
 end
 
 -- One event of the last minute of a session, for SmartGuard's sake and for those who watch.
-local function count_minute(session, name, member, now)
+-- It is put in order once in half a minute: who does it notes `tidy_mark` at the pacer, and brings what stood there before.
+local function tidy_mark(session, now) return session .. ':' .. math.floor(now / 30000) end
+
+local function count_minute(session, name, member, now, tidied)
   local key = K.metric(session, name)
-  call('ZREMRANGEBYSCORE', key, '-inf', now - 60000)
-  call('ZADD', key, now, member)
+  call('ZADD', key, ms(now), member)
+  if tidied == tidy_mark(session, now) then return end
+  call('ZREMRANGEBYSCORE', key, '-inf', ms(now - 60000))
   call('EXPIRE', key, 120)
 end
 
 -- What the whole fleet did, minute by minute, an hour in each key, for totals and charts. A day in any timezone and a little more is kept.
-local function count_fleet(name, now)
-  local key, minute = K.fleet_hour(string.format('%.0f', math.floor(now / 3600000))), math.floor(now / 60000) % 60
-  if call('HINCRBY', key, name .. ':' .. minute, 1) == 1 then call('EXPIRE', key, 180000) end
+local function count_fleet(name, now, by)
+  local key, minute = K.fleet_hour(ms(math.floor(now / 3600000))), math.floor(now / 60000) % 60
+  if call('HINCRBY', key, name .. ':' .. minute, by) == by then call('EXPIRE', key, 180000) end
 end
 
 -- What a session did on a day of its own timezone. Kept from the first count of the day on.
@@ -45,7 +49,7 @@ local function note_failure(phone, session, member, now, recipient_only)
   for at in string.gmatch(call('HGET', K.pacer(phone), 'failures') or '', '%d+') do
     if tonumber(at) > now - 3600000 then times[#times + 1] = at end
   end
-  times[#times + 1] = string.format('%.0f', now)
+  times[#times + 1] = ms(now)
   call('HSET', K.pacer(phone), 'failures', table.concat(times, ',', math.max(1, #times - 49)))
 end
 
@@ -62,7 +66,7 @@ local function knows(phone, to) return call('ZSCORE', K.chats(phone), to) and tr
 local function count_restricted(phone, now)
   local key = K.restricted_phones()
   call('ZADD', key, now, phone)
-  call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%.0f', now - C.breaker_window))
+  call('ZREMRANGEBYSCORE', key, '-inf', '(' .. ms(now - C.breaker_window))
   if call('ZCARD', key) < C.breaker_phones or call('HGET', K.fleet(), 'paused') == '1' then return end
   call('HSET', K.fleet(), 'paused', 1, 'pausedReason', 'BREAKER', 'pausedAt', now)
   incident('FLEET_BREAKER', now, {phones = call('ZRANGE', key, 0, 99)})
@@ -77,11 +81,11 @@ local function is_restricted(phone, now) return restricted_until(phone) > now en
 
 -- What a limit on new chats parked waits no longer than to `at`; only one person's if `to` is given.
 local function park_no_longer(phone, at, to)
-  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. string.format('%.0f', at), '+inf', 'LIMIT', 0, 5000)) do
+  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. ms(at), '+inf', 'LIMIT', 0, 5000)) do
     local item = cjson.decode(entry)
     local reason = (not to or item.to == to) and call('HGET', K.message(item.task), 'waitReason')
     if reason == 'TIME_LOCKED' or reason == 'CAPPED' then
-      call('ZADD', K.parked(phone), at, entry)
+      park_until(phone, at, entry)
       call('HSET', K.message(item.task), 'waitUntil', at)
     end
   end
@@ -121,7 +125,7 @@ local function restrict(phone, session, kind, until_ms, now, is_guess)
   call('HSET', key, limit_field(kind), until_ms)
   weigh_limits(phone, now)
   if known ~= until_ms then
-    tell('session.restriction', now, 's', session, 'phone', phone, 'kind', kind, 'until', string.format('%.0f', until_ms))
+    tell('session.restriction', now, 's', session, 'phone', phone, 'kind', kind, 'until', ms(until_ms))
   end
   -- Only a limit that begins is news; the breaker counts the number that was free until now.
   if not was or (known <= now and not replaces) then
@@ -147,7 +151,7 @@ local function job_is_paused(job) return call('HGET', K.job_run(job), 'state') =
 local UNSETTLED = 9e15
 local function fleet_free_at(phone, slot)
   if C.global_rpm == 0 then return 0 end
-  local from = string.format('%.0f', slot - 60000)
+  local from = ms(slot - 60000)
   local taken = call('ZCOUNT', K.fleet_sends(), from, '+inf')
   local before = call('ZRANK', K.fleet_waiting(), phone) or call('ZCARD', K.fleet_waiting())
   local lacking = taken + before - C.global_rpm + 1
@@ -167,10 +171,10 @@ local function reserve_fleet(phone, task, now)
   if C.global_rpm == 0 then return end
   call('ZREM', K.fleet_waiting(), phone)
   -- Those who went in the same minute are shuffled by their task's id, or the first to look would be first in line each time.
-  call('HSET', K.pacer(phone), 'fleetTurn', string.format('%.0f', now + tonumber(string.sub(redis.sha1hex(task), 1, 4), 16) % 60000))
-  local member = task .. '@' .. string.format('%.0f', now)
+  call('HSET', K.pacer(phone), 'fleetTurn', ms(now + tonumber(string.sub(redis.sha1hex(task), 1, 4), 16) % 60000))
+  local member = task .. '@' .. ms(now)
   call('ZREMRANGEBYSCORE', K.fleet_sends(), '-inf', now - 180000)
-  call('ZADD', K.fleet_sends(), string.format('%.0f', UNSETTLED), member)
+  call('ZADD', K.fleet_sends(), ms(UNSETTLED), member)
   call('HSET', K.message(task), 'fleetMember', member)
 end
 
@@ -184,7 +188,7 @@ end
 -- against itself. What is only handed over (h:) may turn out not to have gone: then it is worth another look soon.
 local function frequency_free_at(to, task, now)
   if C.frequency_cap == 0 then return 0 end
-  local found, count = call('ZREVRANGEBYSCORE', K.recipient_sends(to), '+inf', '(' .. string.format('%.0f', now - C.frequency_window),
+  local found, count = call('ZREVRANGEBYSCORE', K.recipient_sends(to), '+inf', '(' .. ms(now - C.frequency_window),
     'WITHSCORES', 'LIMIT', 0, C.frequency_cap + 2), 0
   local is_firm = true
   for i = 1, #found, 2 do

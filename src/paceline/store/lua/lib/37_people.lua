@@ -16,10 +16,20 @@ end
 
 -- Nothing goes to a person on the list but the confirmation of their own "stop". The list itself names that one task: no mark on a job
 -- or a message can let anything else through, and taking the person off the list and putting them back withdraws it.
+local listed = {}
 local function is_suppressed(to, task)
-  if not call('ZSCORE', K.suppressions(), to) then return false end
+  local is_listed = listed[to]
+  if is_listed == nil then is_listed = call('ZSCORE', K.suppressions(), to) end
+  if not is_listed then return false end
   local info = call('HGET', K.suppression_info(), to)
   return not info or cjson.decode(info).confirmation ~= task
+end
+
+-- For a script that asks about many: one question to Redis for all of them.
+local function look_up_listed(people)
+  if #people == 0 then return end
+  local scores = call('ZMSCORE', K.suppressions(), unpack(people))
+  for i, to in ipairs(people) do listed[to] = scores[i] and true or false end
 end
 
 -- All notations of a number stand on the list; what is known about the person, at the one that was given. True if they are new.

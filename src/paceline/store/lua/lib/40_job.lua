@@ -72,7 +72,7 @@ end
 
 -- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it
 local function accept_single(j)
-  j.total = 1
+  j.total, j.single = 1, true
   create_job(j)
   call('RPUSH', K.job_contacts(j.job, 0), j.contact)
   call('HSET', K.job_run(j.job), 'state', 'ROUTED', 'cursor', 1)
@@ -82,7 +82,7 @@ local function accept_single(j)
   note_person(j.to, j.task, j.now)
   if j.sendAt and j.sendAt > j.now then
     move(j.task, 's', j.now)
-    local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority}
+    local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority, single = true}
     call('ZADD', K.scheduled(), j.sendAt, cjson.encode(member))
     wake('due')
   else

@@ -19,7 +19,9 @@ local function is_locked(row, now) return row[2][4] and tonumber(row[2][5] or '0
 -- {entry, state, pinned, maybeSent, suppressed, isKnown, jobPaused, frequencyFreeAt}, and whether it may go as far as is known here.
 local function head_row(phone, entry, now, locked)
   local item = cjson.decode(entry)
-  local known, state = call('HMGET', K.message(item.task), 'pinned', 'maybeSent'), byte_of(item.task)
+  local state = byte_of(item.task)
+  -- Only a message that was claimed before can be bound to a session or may have gone out.
+  local known = state == 'r' and {false, false} or call('HMGET', K.message(item.task), 'pinned', 'maybeSent')
   local suppressed, is_known = is_suppressed(item.to, item.task), not locked or knows(phone, item.to)
   local waits, free_at = is_paused((split(item.task))), frequency_free_at(item.to, item.task, now)
   local is_clear = has('rt', state) and not (suppressed or waits or known[1]) and is_known and free_at <= now and item.expiresAt > now
@@ -36,20 +38,21 @@ local function rows_of(phone, entries, limit, now, locked, brief)
   return rows, is_clear
 end
 
--- The next tasks of the highest priority that has any, and whether more wait behind them. Most of the time the first one may go, so a
--- brief look reads no others before it has to.
-local function head_rows(phone, limit, now, locked, brief)
+-- The queue that is served now, the highest priority that has any task, and its last `count` entries. `is_plain`: nothing urgent lies there, as
+-- far as is known, so the others are asked only if this one is empty.
+local function served_queue(phone, count, is_plain)
+  local first = is_plain and call('LRANGE', K.queue(phone), -count, '-1') or {}
+  if #first > 0 then return 1, first end
   for priority = 3, 1, -1 do
-    local key = queue_key(phone, priority)
-    local entries = call('LRANGE', key, brief and '-2' or -limit - 1, '-1')
-    if #entries > 0 then
-      local rows, is_clear = rows_of(phone, entries, brief and 1 or limit, now, locked, brief)
-      if brief and not is_clear and #entries > 1 then
-        entries = call('LRANGE', key, -limit - 1, '-1')
-        rows = rows_of(phone, entries, limit, now, locked, true)
-      end
-      return rows, #entries > #rows or (priority > 1 and ahead(phone, 1) > #entries)
-    end
+    local entries = call('LRANGE', queue_key(phone, priority), -count, '-1')
+    if #entries > 0 then return priority, entries end
   end
-  return {}, false
+  return nil, {}
+end
+
+-- The next tasks of the queue that is served, and whether more wait behind them.
+local function head_rows(phone, limit, now, locked, brief)
+  local priority, entries = served_queue(phone, limit + 1)
+  local rows = rows_of(phone, entries, limit, now, locked, brief)
+  return rows, #entries > #rows or (priority or 1) > 1 and ahead(phone, 1) > #entries
 end

@@ -21,7 +21,7 @@ local function override_of(phone)
   local ids = call('SMEMBERS', K.phone_sessions(phone))
   table.sort(ids)
   for _, id in ipairs(ids) do
-    local known = call('MGET', K.session_rpm(id), K.session_rpm_source(id))
+    local known = call('HMGET', K.session(id), 'rpm', 'rpmSource')
     local set = tonumber(known[1] or nil)
     if set and set <= (rpm or set) then rpm, source = set, known[2] or nil end
   end
@@ -33,8 +33,10 @@ local function override_rpm(phone, rpm, source, now)
   for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
     if rpm then
       call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)
+      call('HSET', K.session(id), 'rpm', rpm, 'rpmSource', source)
     else
       call('DEL', K.session_rpm(id), K.session_rpm_source(id))
+      call('HDEL', K.session(id), 'rpm', 'rpmSource')
     end
   end
   call('HSET', K.phone(phone), 'rpmChangedAt', now)

@@ -56,8 +56,8 @@ end
 
 -- What may go through this session alone and was put aside while it was paused comes back now.
 local function unpark_paused(phone, now)
-  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. string.format('%.0f', now), '+inf', 'LIMIT', 0, 5000)) do
-    if call('HGET', K.message(cjson.decode(entry).task), 'waitReason') == 'SESSION_PAUSED' then call('ZADD', K.parked(phone), now, entry) end
+  for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. ms(now), '+inf', 'LIMIT', 0, 5000)) do
+    if call('HGET', K.message(cjson.decode(entry).task), 'waitReason') == 'SESSION_PAUSED' then park_until(phone, now, entry) end
   end
 end
 

@@ -17,6 +17,6 @@ local function audit(kind, now, fields)
     local is_proxy = type(value) == 'string' and (name == 'proxy' or string.find(value, '://[^/]*@'))
     fact[name] = is_proxy and proxy_host(value) or value
   end
-  local done = redis.pcall('XADD', K.audit(), 'MAXLEN', '~', C.audit_kept, '*', 'k', kind, 'at', string.format('%.0f', now), 'd', cjson.encode(fact))
+  local done = redis.pcall('XADD', K.audit(), 'MAXLEN', '~', C.audit_kept, '*', 'k', kind, 'at', ms(now), 'd', cjson.encode(fact))
   if type(done) == 'table' and done.err then incident('AUDIT_LOST', now, {fact = kind, action = fields.action, sessionId = fields.sessionId}) end
 end

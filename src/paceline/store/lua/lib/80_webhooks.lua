@@ -18,7 +18,7 @@ local function keep_delivery(id, delivery) call('HSET', K.webhook_deliveries(id)
 -- What waits for its next try goes now, but what is just being posted. Returns how many.
 local function pull_deliveries(id, now)
   local pulled = 0
-  for _, waiting in ipairs(call('ZRANGEBYSCORE', K.webhook_outbox(id), '(' .. string.format('%.0f', now), '+inf')) do
+  for _, waiting in ipairs(call('ZRANGEBYSCORE', K.webhook_outbox(id), '(' .. ms(now), '+inf')) do
     if not call('ZSCORE', K.webhook_busy(id), waiting) then
       call('ZADD', K.webhook_outbox(id), now, waiting)
       pulled = pulled + 1
