@@ -7,6 +7,10 @@ run cannot be repeated exactly; the World (`make prove`) is for that.
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from docker.engine import Engine, why_no_engine
 
 from .run import Report, percentiles, run
 
@@ -16,11 +20,31 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--quiet", action="store_true", help="no line for each fault")
+    parser.add_argument("--docker", action="store_true", help="the workers are containers, the engine is hurt too")
     asked = parser.parse_args()
+    if asked.docker and (reason := why_no_engine()):
+        parser.error(reason)
     print(f"seed {asked.seed}, {asked.minutes:g} minutes", flush=True)
-    report = run(asked.seed, asked.minutes * 60, (lambda line: None) if asked.quiet else _say)
+    with _engine(is_wanted=asked.docker) as engine:
+        report = run(asked.seed, asked.minutes * 60, (lambda line: None) if asked.quiet else _say, engine=engine)
     tell(report)
     return 1 if report.broken else 0
+
+
+@contextmanager
+def _engine(*, is_wanted: bool) -> Iterator[Engine | None]:
+    """One of our own, with the image of the worker."""
+    if not is_wanted:
+        yield None
+        return
+    engine = Engine()
+    engine.start()
+    try:
+        engine.clear()
+        engine.build_images()
+        yield engine
+    finally:
+        engine.stop()
 
 
 def _say(line: str) -> None:

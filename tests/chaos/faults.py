@@ -5,18 +5,20 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from random import Random
 
 import redis
 
 from acceptance.platform import Platform, wait_for
+from docker.engine import Engine
 
 from .disk import Disk
 
 MARGIN_BYTES = 64 * 1_024
 """What Redis may still take under the memory limit: a few dozen messages' worth."""
+CONTAINER_ORDERS = {signal.SIGKILL: "kill", signal.SIGSTOP: "pause", signal.SIGCONT: "unpause"}
 LONGEST_SECONDS = 5.0
 """Longer than a lease (3 s) and a hand-over (4 s)."""
 
@@ -47,25 +49,32 @@ WEIGHTS = {
     "memory limit": 6,
     "disk full": 4,
     "power cut": 4,
+    "container removed": 8,
+    "engine killed": 4,
 }
 NEED_A_DISK = ("disk full", "power cut")
+NEED_CONTAINERS = ("container removed", "engine killed")
 
 
-def draw(rng: Random, targets: list[str], *, has_disk: bool) -> Fault:
-    kinds = [kind for kind in WEIGHTS if has_disk or kind not in NEED_A_DISK]
+def draw(rng: Random, targets: list[str], *, left_out: Collection[str]) -> Fault:
+    kinds = [kind for kind in WEIGHTS if kind not in left_out]
     [kind] = rng.choices(kinds, [WEIGHTS[kind] for kind in kinds])
     target, seconds = rng.choice(targets), round(rng.uniform(0.3, LONGEST_SECONDS), 1)
+    if kind == "container removed":
+        return Fault(kind, rng.choice([target for target in targets if target.startswith("worker-")]))
     if kind == "kill":
         return Fault(kind, target)
     if kind == "stop":
         return Fault(kind, target, seconds)
-    return Fault(kind, seconds=seconds if kind in ("memory limit", "disk full") else 0.0)
+    return Fault(kind, seconds=seconds if kind in ("memory limit", "disk full", "engine killed") else 0.0)
 
 
 class Nemesis:
-    def __init__(self, platform: Platform, disk: Disk | None) -> None:
+    def __init__(self, platform: Platform, disk: Disk | None, engine: Engine | None = None) -> None:
         self._platform = platform
         self._disk = disk
+        self._engine = engine
+        """Where the workers are containers: what kills or stops them goes through it."""
         self.up_restarted = 0
         """How often `up` itself had ended and was started again, as systemd would."""
 
@@ -79,6 +88,8 @@ class Nemesis:
             "memory limit": lambda: self._limit_memory(fault.seconds),
             "disk full": lambda: self._fill_disk(fault.seconds),
             "power cut": self._cut_power,
+            "container removed": lambda: self._container("rm", fault.target, "-f"),
+            "engine killed": lambda: self._kill_engine(fault.seconds),
         }
         deeds[fault.kind]()
 
@@ -90,6 +101,9 @@ class Nemesis:
             self._start()
 
     def _signal(self, target: str, number: signal.Signals) -> None:
+        if self._engine is not None and target.startswith("worker-"):
+            self._container(CONTAINER_ORDERS[number], target)
+            return
         pid = self._platform.pids().get(target)
         with contextlib.suppress(ProcessLookupError):
             if pid is not None:
@@ -99,6 +113,17 @@ class Nemesis:
         self._signal(fault.target, signal.SIGSTOP)
         time.sleep(fault.seconds)
         self._signal(fault.target, signal.SIGCONT)
+
+    def _container(self, order: str, target: str, *options: str) -> None:
+        assert self._engine is not None
+        # It may be gone from the fault before.
+        self._engine.docker(order, *options, f"wa_session_{target.removeprefix('worker-')}", check=False)
+
+    def _kill_engine(self, seconds: float) -> None:
+        assert self._engine is not None
+        self._engine.kill()
+        time.sleep(seconds)
+        self._engine.start()
 
     def _order(self, *command: str) -> None:
         # Redis may be down from the fault before.

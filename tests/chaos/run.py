@@ -6,15 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from statistics import quantiles
 
 from acceptance.api import Client
 from acceptance.checkers import Evidence, broken_promises
 from acceptance.platform import Pace, Platform, policy_toml
+from docker.engine import Engine
 
 from .disk import Disk, why_not
-from .faults import Fault, Nemesis, draw
+from .faults import NEED_A_DISK, NEED_CONTAINERS, Fault, Nemesis, draw
 from .load import JOB_CONTACTS, Load, Tail
 
 QUICK = Pace(rpm=600, delay_ms=(80, 120))
@@ -41,17 +43,24 @@ class Report:
     broken: list[str] = field(default_factory=list)
     left_out: str = ""
     """Why there was no disk to fill and no power to cut; empty: there was."""
+    not_tried: tuple[str, ...] = NEED_CONTAINERS
 
 
 def run(
-    seed: int, seconds: float, say: Callable[[str], None] = lambda line: None, *, contacts: int = JOB_CONTACTS
+    seed: int,
+    seconds: float,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    contacts: int = JOB_CONTACTS,
+    engine: Engine | None = None,
 ) -> Report:
-    rng, report = Random(seed), Report(seed, left_out=why_not())
-    with _platform(report) as (platform, disk):
+    """With an engine the workers are its containers."""
+    rng, report = Random(seed), _report(seed, engine)
+    with _platform(report, engine=engine) as (platform, disk):
         client = Client(platform)
         # A source of its own: how often it is asked depends on the machine, and the faults must not.
-        load = Load(platform, client, Tail(platform.folder / "ledger"), Random(f"load {seed}"), contacts)
-        nemesis = Nemesis(platform, disk)
+        load = Load(platform, client, Tail(_ledger(platform, engine)), Random(f"load {seed}"), contacts)
+        nemesis = Nemesis(platform, disk, engine)
         began = time.monotonic()
         while time.monotonic() - began < seconds:
             _round(rng, report, nemesis, load, say)
@@ -63,12 +72,18 @@ def run(
     return report
 
 
+def _report(seed: int, engine: Engine | None) -> Report:
+    left_out = why_not() if engine is None else "because containers hold the filesystem that would be cut off"
+    not_tried = (*(NEED_A_DISK if left_out else ()), *(() if engine else NEED_CONTAINERS))
+    return Report(seed, left_out=left_out, not_tried=not_tried)
+
+
 def power_cut_without_fsync() -> list[str]:
     """The same judges on a Redis that does not force its writes to the disk: what they find."""
     report = Report(0)
     with _platform(report, keeps_logs=False) as (platform, disk):
         client = Client(platform)
-        load = Load(platform, client, Tail(platform.folder / "ledger"), Random(0), 40)
+        load = Load(platform, client, Tail(_ledger(platform)), Random(0), 40)
         load.keep_busy()
         platform.redis.config_set("appendfsync", "no")
         client.wait_sent(load.jobs[0], 15)
@@ -87,7 +102,7 @@ def _round(rng: Random, report: Report, nemesis: Nemesis, load: Load, say: Calla
     load.keep_busy()
     time.sleep(rng.uniform(*BREATH_SECONDS))
     for number in range(rng.choice(TOGETHER)):
-        fault = draw(rng, TARGETS, has_disk=not report.left_out)
+        fault = draw(rng, TARGETS, left_out=report.not_tried)
         nemesis.strike(fault)
         report.faults.append(fault)
         say(f"{len(report.faults):5} {'' if number == 0 else 'and '}{fault}")
@@ -107,14 +122,18 @@ def _judge(report: Report, platform: Platform, client: Client, load: Load) -> No
 
 
 @contextmanager
-def _platform(report: Report, *, keeps_logs: bool = True) -> Iterator[tuple[Platform, Disk | None]]:
+def _platform(
+    report: Report, *, keeps_logs: bool = True, engine: Engine | None = None
+) -> Iterator[tuple[Platform, Disk | None]]:
     platform = Platform(sessions=SESSIONS, dispatchers=2, policy=policy_toml(QUICK), pace=QUICK)
+    if engine is not None:
+        platform._environment |= engine.worker_settings(platform.orchestrator)
     disk = None if report.left_out else Disk(platform.folder, platform.data)
     if disk is not None:
         disk.mount()
-    # WhatsApp's own memory: nothing that happens to us touches it.
-    (platform.folder / "ledger").mkdir()
-    (platform.data / "ledger").symlink_to(platform.folder / "ledger")
+    _ledger(platform, engine).mkdir()
+    if engine is None:
+        (platform.data / "ledger").symlink_to(_ledger(platform, engine))
     platform.simulate()
     is_good = False
     try:
@@ -131,6 +150,12 @@ def _platform(report: Report, *, keeps_logs: bool = True) -> Iterator[tuple[Plat
                 shutil.copytree(platform.data / "log", kept, dirs_exist_ok=True)
             report.broken.append(f"the logs are in {kept}")
         _clear_away(platform, disk)
+
+
+def _ledger(platform: Platform, engine: Engine | None = None) -> Path:
+    """WhatsApp's own memory: outside the data directory nothing that happens to us touches it. Containers see only what
+    is inside."""
+    return (platform.folder if engine is None else platform.data) / "ledger"
 
 
 def _clear_away(platform: Platform, disk: Disk | None) -> None:

@@ -23,6 +23,7 @@ BASE = "paceline-base:test"
 NODE_BASE = "paceline-node-base:test"
 SERVICES = "paceline:test"
 WORKER = "whatsapp-worker-image:test"
+NETWORK = "paceline-test-fleet"
 BAILEYS_WORKER = "whatsapp-worker-baileys:test"
 PACKAGES = "python3,python3-venv,ca-certificates,redis-server"
 NODE_DOCKERFILE = f"""
@@ -36,11 +37,14 @@ START_SECONDS = 60
 BUILD_SECONDS = 600
 
 
+def why_no_engine() -> str:
+    """Empty if there can be one."""
+    missing = _missing("tools/ensure-docker", "dockerd", "docker", "debootstrap")
+    return missing or ("" if os.geteuid() == 0 else "a Docker engine of our own needs root")
+
+
 def require_engine() -> None:
-    reason = _missing("tools/ensure-docker", "dockerd", "docker", "debootstrap")
-    if not reason and os.geteuid() != 0:
-        reason = "a Docker engine of our own needs root"
-    _require_none(reason)
+    _require_none(why_no_engine())
 
 
 def require_node() -> None:
@@ -125,6 +129,22 @@ class Engine:
         )
         assert not check or done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr or done.stdout}"
         return done
+
+    def worker_settings(self, orchestrator: str) -> dict[str, str]:
+        """For a platform on this host whose workers are containers here, on a network of their own."""
+        self.docker("network", "create", NETWORK, check=False)
+        gateway = self.docker("network", "inspect", NETWORK, "-f", "{{(index .IPAM.Config 0).Gateway}}").stdout.strip()
+        return {
+            # Containers reach the host at their network's own address.
+            "HOST": "0.0.0.0",
+            "WEBHOOK_URL": f"http://{gateway}:{orchestrator.rpartition(':')[2]}",
+            "RUNNER": "docker",
+            "DOCKER_HOST": self.url,
+            "WORKER_IMAGE": WORKER,
+            "WORKER_NETWORK": NETWORK,
+            "FLEET_NAME": "fleet-test",
+            "WORKER_GRACE_MS": "3000",
+        }
 
     def build_images(self) -> None:
         if self.docker("image", "inspect", BASE, check=False).returncode != 0:

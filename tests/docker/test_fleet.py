@@ -20,12 +20,11 @@ from acceptance.api import Asked, Client, people
 from acceptance.checkers import judge, secrets_in_logs
 from acceptance.platform import API_KEY, Platform, free_ports, wait_for
 
-from .engine import WORKER, Engine
+from .engine import Engine
 
 pytestmark = pytest.mark.timeout(900)
 
 SESSIONS = ("sim-1", "sim-2")
-NETWORK = "paceline-test-fleet"
 CONTACTS = 60
 
 
@@ -34,23 +33,8 @@ class Fleet:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        engine.docker("network", "create", NETWORK, check=False)
-        gateway = engine.docker(
-            "network", "inspect", NETWORK, "-f", "{{(index .IPAM.Config 0).Gateway}}"
-        ).stdout.strip()
         self.platform = Platform(sessions=len(SESSIONS))
-        port = self.platform.orchestrator.rpartition(":")[2]
-        self.platform._environment |= {
-            # Containers reach the host at their network's own address.
-            "HOST": "0.0.0.0",
-            "WEBHOOK_URL": f"http://{gateway}:{port}",
-            "RUNNER": "docker",
-            "DOCKER_HOST": engine.url,
-            "WORKER_IMAGE": WORKER,
-            "WORKER_NETWORK": NETWORK,
-            "FLEET_NAME": "fleet-test",
-            "WORKER_GRACE_MS": "3000",
-        }
+        self.platform._environment |= engine.worker_settings(self.platform.orchestrator)
         self.platform.start()
         self.client = Client(self.platform)
 
