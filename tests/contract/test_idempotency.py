@@ -140,7 +140,9 @@ async def test_a_crash_before_the_commit_is_taken_over(
         patch.setattr(platform.intake.watcher, "look", crash)
         with pytest.raises(Crash):
             await post(platform, path, body)
-    begun = (await platform.link.read(("HGET", "idempotency:bootstrap:k-1", "job")))[0]
+    record = "idempotency:bootstrap:k-1"
+    # The process that comes back after a crash is another.
+    begun, _ = await platform.link.read(("HGET", record, "job"), ("HSET", record, "holder", "the one that crashed"))
     refused(await post(platform, path, body), 409, "IDEMPOTENCY_IN_FLIGHT")
     platform.clock.forward(IDEMPOTENCY_STALE_MS)
     answer = await post(platform, path, body)
@@ -196,19 +198,40 @@ async def test_a_late_first_request_does_not_touch_what_its_successor_committed(
     assert (ttl, await jobs(platform)) == (-1, 1)
 
 
+@pytest.mark.parametrize(("path", "body"), BODIES)
+async def test_what_was_cut_off_by_the_store_is_done_at_the_first_repeat(
+    platform: Platform, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody works at it any more, so there is nothing to wait for; it keeps the job id that may have been accepted."""
+
+    async def away(*_: Any, **__: Any) -> None:
+        raise Unavailable("the store does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(platform.intake.watcher, "look", away)
+        assert (await post(platform, path, body)).status_code == 503
+    begun = (await platform.link.read(("HGET", "idempotency:bootstrap:k-1", "job")))[0]
+    answer = await post(platform, path, body)
+    assert (answer.status_code in (200, 202), begun in answer.text, await jobs(platform)) == (True, True, 1)
+
+
 async def test_a_late_refusal_does_not_forget_its_successors_request(platform: Platform) -> None:
     """A gateway slept through a download, and woke to find that it took too long. Its repeat was at work by then; with
     the key forgotten, that one's answer was not kept, and the next repeat made a second job."""
     guards = platform.store.guards
 
     async def late(_job_id: str) -> bytes:
-        begun = await guards.begin("b", "k", "hash", "J2", now_ms=NOON + IDEMPOTENCY_STALE_MS)
+        begun = await guards.begin(
+            "b", "k", "hash", "J2", now_ms=NOON + IDEMPOTENCY_STALE_MS, holder="another", is_free=True
+        )
         assert (begun.code, begun.job) == ("NEW", "J1")
         raise BadRequest("MEDIA_URL", "no answer in time")
 
     with pytest.raises(BadRequest):
         await Idempotency(platform.store).answer(by="b", key="k", body="hash", job_id="J1", now_ms=NOON, work=late)
-    third = await guards.begin("b", "k", "hash", "J3", now_ms=NOON + IDEMPOTENCY_STALE_MS + 1)
+    third = await guards.begin(
+        "b", "k", "hash", "J3", now_ms=NOON + IDEMPOTENCY_STALE_MS + 1, holder="third", is_free=True
+    )
     assert third.code == "IN_FLIGHT"
 
 

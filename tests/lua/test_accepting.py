@@ -116,8 +116,12 @@ class TestSingleSend:
 
 
 class TestIdempotency:
-    def begin(self, stage: Stage, body: str = "b", job: str = "J1") -> tuple[str, str, str]:
-        begun = value_of(stage.store.guards.begin("k", "i", body, job, now_ms=stage.now))
+    def begin(
+        self, stage: Stage, body: str = "b", job: str = "J1", *, holder: str = "one", is_free: bool = False
+    ) -> tuple[str, str, str]:
+        begun = value_of(
+            stage.store.guards.begin("k", "i", body, job, now_ms=stage.now, holder=holder, is_free=is_free)
+        )
         return begun.code, begun.job, begun.answer
 
     def end(self, stage: Stage, job: str, answer: str | None) -> None:
@@ -151,6 +155,14 @@ class TestIdempotency:
         stage.now += 30_000
         assert self.begin(stage, job="J2") == ("NEW", "J1", "")
         assert self.begin(stage, job="J3") == ("IN_FLIGHT", "", "")
+
+    def test_what_its_holder_does_not_work_at_is_handed_on_at_once(self, stage: Stage) -> None:
+        self.begin(stage)
+        assert self.begin(stage, job="J2", holder="another", is_free=True) == ("IN_FLIGHT", "", "")
+        assert self.begin(stage, body="other", is_free=True) == ("OTHER_BODY", "", "")
+        stage.now += 5
+        assert self.begin(stage, job="J3", is_free=True) == ("NEW", "J1", "")
+        assert self.begin(stage, job="J4") == ("IN_FLIGHT", "", "")
 
     def test_somebody_elses_request_is_not_ended(self, stage: Stage) -> None:
         self.begin(stage)

@@ -4,7 +4,9 @@ The script that accepts the work writes the answer too, so no crash can part the
 """
 
 import re
-from collections.abc import Awaitable, Callable
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from paceline.domain.errors import BadRequest, Busy, Conflict, Unavailable, Unprocessable
 from paceline.store.store import Store
@@ -21,8 +23,13 @@ def checked(key: str | None) -> str | None:
 
 
 class Idempotency:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, holder: str | None = None) -> None:
+        """`holder` names this process and this life of it."""
         self._store = store
+        self._holder = holder or secrets.token_hex(8)
+        self._at_work: set[tuple[str, str]] = set()
+        """What stands in the store of a request of ours that is not among these was cut off, when the store went away:
+        its caller, who asks again, need not wait until it counts as dead."""
 
     async def answer(
         self,
@@ -37,22 +44,36 @@ class Idempotency:
         """The answer of `work(job_id)`, or that of the request that came first. `body` is the hash of the request."""
         if key is None:
             return await work(job_id)
-        begun = await self._store.guards.begin(by, key, body, job_id, now_ms=now_ms)
-        if begun.code == "DONE":
-            return begun.answer.encode()
-        if begun.code == "OTHER_BODY":
-            raise Unprocessable("IDEMPOTENCY_KEY_REUSED", "this key was used with another body", field=HEADER)
-        if begun.code == "IN_FLIGHT":
-            message = "the first request with this key is still running"
-            raise Conflict("IDEMPOTENCY_IN_FLIGHT", message, field=HEADER, retry_after_seconds=RETRY_AFTER_S)
+        with self._working(by, key) as is_free:
+            begun = await self._store.guards.begin(
+                by, key, body, job_id, now_ms=now_ms, holder=self._holder, is_free=is_free
+            )
+            if begun.code == "DONE":
+                return begun.answer.encode()
+            if begun.code == "OTHER_BODY":
+                raise Unprocessable("IDEMPOTENCY_KEY_REUSED", "this key was used with another body", field=HEADER)
+            if begun.code == "IN_FLIGHT":
+                message = "the first request with this key is still running"
+                raise Conflict("IDEMPOTENCY_IN_FLIGHT", message, field=HEADER, retry_after_seconds=RETRY_AFTER_S)
+            try:
+                answer = await work(begun.job)
+            except Exception as error:
+                # A store that does not answer may have accepted it. A repeat takes over the same job id and finds out.
+                if isinstance(error, Busy) or not isinstance(error, Unavailable):
+                    await self._store.guards.end(by, key, begun.job, answer=None, begun_ms=now_ms)
+                raise
+            if begun.job != job_id:
+                # Taken over from a request that was cut off: it may have accepted this without an answer kept.
+                await self._store.guards.end(by, key, begun.job, answer=answer.decode())
+            return answer
+
+    @contextmanager
+    def _working(self, by: str, key: str) -> Iterator[bool]:
+        """Whether nobody else here is at it."""
+        is_free = (by, key) not in self._at_work
+        self._at_work.add((by, key))
         try:
-            answer = await work(begun.job)
-        except Exception as error:
-            # A store that does not answer may have accepted it. A repeat takes over the same job id and finds out.
-            if isinstance(error, Busy) or not isinstance(error, Unavailable):
-                await self._store.guards.end(by, key, begun.job, answer=None, begun_ms=now_ms)
-            raise
-        if begun.job != job_id:
-            # Taken over from a request that was cut off: what it accepted, it may have accepted without an answer kept.
-            await self._store.guards.end(by, key, begun.job, answer=answer.decode())
-        return answer
+            yield is_free
+        finally:
+            if is_free:
+                self._at_work.discard((by, key))

@@ -74,10 +74,13 @@ class Guards:
         raw = await self._caller.read_one("HVALS", keys.api_keys())
         return [_record(text) for text in raw]
 
-    async def begin(self, key_id: str, idempotency_key: str, body: str, job_id: str, *, now_ms: int) -> Begun:
+    async def begin(
+        self, key_id: str, idempotency_key: str, body: str, job_id: str, *, now_ms: int, holder: str, is_free: bool
+    ) -> Begun:
+        """`is_free`: whoever is called `holder` has no request with this key at work."""
         return await self._caller.call(
             "begin_idempotent", Begun, key=keys.idempotency(key_id, idempotency_key), body=body, job=job_id, now=now_ms,
-            stale=IDEMPOTENCY_STALE_MS, ttl=IDEMPOTENCY_TTL_S,
+            stale=IDEMPOTENCY_STALE_MS, ttl=IDEMPOTENCY_TTL_S, holder=holder, isFree=is_free,
         )  # fmt: skip
 
     async def end(

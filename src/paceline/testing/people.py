@@ -64,7 +64,7 @@ class Client(People):
 
     def _deeds(self, store: Store, intake: Intake) -> list[tuple[int, Callable[[], Awaitable[None]]]]:
         deeds: list[tuple[int, Callable[[], Awaitable[None]]]] = []
-        idempotency = Idempotency(store)
+        idempotency = Idempotency(store, f"caller-{self.sim.now_ms}")
         for job in self.scenario.jobs:
             deeds.append((job.at_ms, partial(self._submit, store, intake, idempotency, job)))
         for at_ms, to in self.scenario.suppressions:
