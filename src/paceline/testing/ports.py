@@ -69,6 +69,10 @@ class SimLink:
 
     def _run(self, script: Script, argument: str) -> Any:
         answer = self._redis.run(script, argument)
+        self._note(script, argument, answer)
+        return answer
+
+    def _note(self, script: Script, argument: str, answer: Any) -> None:
         if script.name in TAPPED:
             self._outside.tap(script.name, argument, answer, self._sim.now_ms)
         for topic in self._redis.wakes():
@@ -76,7 +80,6 @@ class SimLink:
         if script.name in _SET_DEADLINES:
             self._sim.notify("sweep")
         self._sim.notify("events")
-        return answer
 
 
 class SimWake:

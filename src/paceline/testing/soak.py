@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from paceline.dispatcher.fleet import FLEET_AGE_MS, OLDEST
 from paceline.domain.states import CLOSED_JOB_STATES
 from paceline.kits.logging import silence
 from paceline.policy.trust import DAY_MS, parse
@@ -29,6 +30,7 @@ from paceline.settings import read_policy
 from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
 from paceline.store.scripts import ScriptConfig
+from paceline.testing.crowd import CrowdLink, CrowdSim
 from paceline.testing.plans import HOUR_MS, MIDNIGHTS_MS, JobPlan, PhonePlan, Scenario
 from paceline.testing.servers import private_redis
 from paceline.testing.steps import Faults
@@ -62,6 +64,10 @@ class SoakWorld(World):
     # A word every few hours: four million pings would be most of the work.
     liveness_ms = 8 * HOUR_MS
     ping_ms = 3 * HOUR_MS
+    # As old as that of a fleet of twenty thousand may be. Else every turn of a router would read all of it.
+    fleet_age_ms = FLEET_AGE_MS * OLDEST
+    simulator = CrowdSim
+    link = CrowdLink
 
     def config(self) -> ScriptConfig:
         kept_s = KEPT_DAYS * DAY_MS // 1000

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from paceline.dispatcher.fleet import FleetWatch
+from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
 from paceline.dispatcher.pacer import Pacer
@@ -78,12 +78,15 @@ class Limits(msgspec.Struct, frozen=True):
 class World:
     liveness_ms = LIVENESS_MS
     ping_ms = PING_MS
+    fleet_age_ms = FLEET_AGE_MS
+    simulator: type[Sim] = Sim
+    link: type[SimLink] = SimLink
 
     def __init__(
         self, scenario: Scenario, redis: BlockingRedis, *, mutate: dict[str, tuple[str, str]] | None = None
     ) -> None:
         self.scenario = scenario
-        self.sim = Sim(scenario.seed, scenario.start_ms, scenario.faults)
+        self.sim = self.simulator(scenario.seed, scenario.start_ms, scenario.faults)
         self.clock = VirtualClock(self.sim)
         self.rules = Rules(scenario.policy, liveness_ms=self.liveness_ms, global_rpm=scenario.global_rpm)
         self.jobs: dict[str, JobPlan] = {}
@@ -128,7 +131,7 @@ class World:
             failpoint.set_hook(None)
 
     def store(self, process: Process) -> Store:
-        return Store(SimLink(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)
+        return Store(self.link(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)
 
     def config(self) -> ScriptConfig:
         cap, window_ms = self.scenario.frequency
@@ -185,7 +188,7 @@ class World:
         store = self.store(process)
         rng = Random(self.sim.rng.getrandbits(64))
         pacer = Pacer(store, self.rules, rng, handoff_ttl_ms=60_000, api=self.scenario.api)
-        watch = FleetWatch(store, self.rules, route_ahead=5)
+        watch = FleetWatch(store, self.rules, route_ahead=5, age_ms=self.fleet_age_ms)
         routers = [Router(store, watch) for _ in range(2)]
         loops = [
             self._loop(pacer.step, "due"),
