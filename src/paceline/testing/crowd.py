@@ -12,7 +12,7 @@ from paceline.store.client import Command
 from paceline.store.scripts import Script
 from paceline.testing.ports import SimLink
 from paceline.testing.sim import Sim
-from paceline.testing.steps import Faults, Order, ProcessDied, Request, Thread
+from paceline.testing.steps import Faults, Order, Point, ProcessDied, Request, Thread
 
 UNDER_WAY = 64
 """More orders than that are not sent before an answer is taken."""
@@ -34,14 +34,24 @@ class CrowdSim(Sim):
         while self._under_way and (not self._ready or len(self._under_way) >= UNDER_WAY):
             self._take()
 
-    def _answer(self, thread: Thread, request: Request) -> bool:
-        if not isinstance(request, Order):
-            return super()._answer(thread, request)
-        if self._goes_wrong(thread, request.process, refusable=True):
-            return True
-        request.send()
-        self._under_way.append((thread, request, request.process.crashes))
-        return False
+    def _settle_down(self, thread: Thread, request: Request) -> None:
+        """An order goes out at once, and a point needs no turn of its own: there is enough between an order and its
+        answer."""
+        if isinstance(request, Order):
+            self._send(thread, request)
+        elif isinstance(request, Point):
+            self._answer(thread, request)
+            if thread.alive:
+                self._settle_down(thread, self._resume(thread))
+        else:
+            super()._settle_down(thread, request)
+
+    def _send(self, thread: Thread, order: Order) -> None:
+        if not self._goes_wrong(thread, order.process, refusable=True):
+            order.send()
+            self._under_way.append((thread, order, order.process.crashes))
+        elif thread.alive:
+            self._ready.append(thread)
 
     def _take(self) -> None:
         thread, order, life = self._under_way.popleft()
@@ -52,8 +62,7 @@ class CrowdSim(Sim):
             thread.value, thread.error = None, ProcessDied(f"{order.process.name} died")
         else:
             self._goes_wrong_after(thread, order.process, losable=True)
-        if thread.alive:
-            self._ready.append(thread)
+        self._step(thread)
 
 
 class CrowdLink(SimLink):

@@ -155,6 +155,7 @@ class World:
             self.gateway.boot = partial(self.customer.loops, self.gateway)
         self.sim.add(self.gateway)
         self.orchestrator = self.sim.add(Process("orchestrator", self._orchestrator))
+        self._owners = {process.name: process for process in (self.gateway, self.orchestrator)}
         self._serve()
         for number in (1, 2):
             process = Process(f"dispatcher-{number}", lambda: [])
@@ -242,6 +243,6 @@ class World:
     def _failpoint(self, name: str) -> None:
         current = self.sim.current_process
         owner = _OWNER.get(name)
-        process = next((p for p in self.sim.processes if p.name == owner), current)
+        process = current if owner is None else self._owners[owner]
         if process is not None:
             self.sim.failpoint(name, process)
