@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from random import Random
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LETTERS = frozenset(_CROCKFORD)
 _ULID_LENGTH = 26
 
 
@@ -30,7 +31,7 @@ def derived_job_id(*parts: str) -> str:
 
 
 def is_job_id(text: str) -> bool:
-    return len(text) == _ULID_LENGTH and all(char in _CROCKFORD for char in text)
+    return len(text) == _ULID_LENGTH and _LETTERS.issuperset(text)
 
 
 def task_id(job_id: str, index: int) -> str:

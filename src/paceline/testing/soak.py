@@ -57,6 +57,11 @@ class Day(msgspec.Struct, frozen=True):
     redis_mb: float
     process_mb: float
     seconds: float
+    own_seconds: float
+    """Of processor time, of this process; beside it that of its Redis. A pause does not count there."""
+    redis_seconds: float
+    trace: int
+    """Who ran when since the first day: two soaks with the same one went the same way."""
     faults: list[str]
 
 
@@ -97,7 +102,7 @@ def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterat
     # Volumes are in memory here, so a worker's journal must not keep its month either.
     with world.failing(), patch("paceline.worker.book.KEEP_MS", KEPT_DAYS * DAY_MS):
         for number in range(days):
-            began = time.monotonic()
+            began = _clocks(redis)
             evening_ms = START_MS + (number + 1) * DAY_MS
             world.sim.run(lambda: False, deadline_ms=evening_ms, max_steps=2**62)
             faults = [*_balance(world, number), *_pace(world)]
@@ -105,7 +110,14 @@ def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterat
             _start_anew(world)
             _take_a_day_off(redis)
             used = int(redis.read(("INFO", "memory"))[0]["used_memory"])
-            yield Day(number + 1, sent, used / 2**20, _own_mb(), time.monotonic() - began, faults)
+            took = [now - before for now, before in zip(_clocks(redis), began, strict=True)]
+            yield Day(number + 1, sent, used / 2**20, _own_mb(), *took, world.sim.trace, faults)
+
+
+def _clocks(redis: BlockingRedis) -> tuple[float, float, float]:
+    """In seconds: the one on the wall, and the processor's that this process and its Redis have used."""
+    used = redis.read(("INFO", "cpu"))[0]
+    return time.monotonic(), time.process_time(), float(used["used_cpu_sys"]) + float(used["used_cpu_user"])
 
 
 def _own_mb() -> float:
@@ -191,17 +203,20 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     silence()
     days: list[Day] = []
-    print(f"{'day':>4} {'sent':>9} {'Redis MB':>9} {'process MB':>11} {'seconds':>8}", flush=True)
+    print(_row("day", "sent", "Redis MB", "own MB", "seconds", "own CPU", "Redis CPU"), flush=True)
     with private_redis() as redis:
         for day in soak(redis, asked.numbers, asked.days, asked.messages):
             days.append(day)
-            print(
-                f"{day.number:4} {day.sent:9,} {day.redis_mb:9.1f} {day.process_mb:11.1f} {day.seconds:8.0f}",
-                flush=True,
-            )
+            memory = (f"{mb:.1f}" for mb in (day.redis_mb, day.process_mb))
+            times = (f"{seconds:.0f}" for seconds in (day.seconds, day.own_seconds, day.redis_seconds))
+            print(_row(str(day.number), f"{day.sent:,}", *memory, *times), flush=True)
             for fault in day.faults[:5]:
                 print(f"     {fault}", flush=True)
     return _tell(days)
+
+
+def _row(*cells: str) -> str:
+    return " ".join(f"{cell:>9}" for cell in cells)
 
 
 def _tell(days: list[Day]) -> int:
@@ -212,6 +227,11 @@ def _tell(days: list[Day]) -> int:
     print(
         f"{sent:,} messages on the wire in {len(days)} simulated days, simulated in {seconds / 60:.1f} minutes: "
         f"{sent / max(seconds, 0.001):.0f} messages a second, {speed:,.0f}x real time"
+    )
+    own, theirs = sum(day.own_seconds for day in days), sum(day.redis_seconds for day in days)
+    print(
+        f"processor time: {own / 60:.1f} minutes of this process and {theirs / 60:.1f} of Redis, "
+        f"{1000 * own / max(sent, 1):.2f} + {1000 * theirs / max(sent, 1):.2f} ms a message"
     )
     print(
         "memory, last third of the days against the third before: "
