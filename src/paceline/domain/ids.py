@@ -4,6 +4,7 @@ Because the message id is derived, a task that is delivered to a worker twice ca
 """
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def parse_task_id(text: str) -> tuple[str, int] | None:
     return job_id, int(index)
 
 
+@lru_cache(maxsize=4096)
 def whatsapp_id(task: str) -> str:
     """The same task always has the same message id, in the shape WhatsApp's own web client uses."""
     return "3EB0" + hashlib.sha256(task.encode()).hexdigest()[:18].upper()

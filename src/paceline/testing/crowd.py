@@ -66,17 +66,18 @@ class CrowdSim(Sim):
 
 
 class CrowdLink(SimLink):
+    """Nobody outside listens: what they would note down of millions of orders is not read."""
+
     async def run(self, script: Script, argument: str) -> Any:
-        redis = self._redis
         return await Order(
-            self._process, lambda: redis.begin_run(script, argument), lambda: self._carried_out(script, argument)
+            self._process, lambda: self._redis.begin_run(script, argument), lambda: self._carried_out(script)
         )
 
     async def read(self, *commands: Command) -> list[Any]:
         found: list[Any] = await Order(self._process, lambda: self._redis.begin_read(*commands), self._redis.end)
         return found
 
-    def _carried_out(self, script: Script, argument: str) -> Any:
+    def _carried_out(self, script: Script) -> Any:
         (answer,) = self._redis.end()
-        self._note(script, argument, answer)
+        self._wake(script)
         return answer

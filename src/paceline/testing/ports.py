@@ -69,12 +69,12 @@ class SimLink:
 
     def _run(self, script: Script, argument: str) -> Any:
         answer = self._redis.run(script, argument)
-        self._note(script, argument, answer)
-        return answer
-
-    def _note(self, script: Script, argument: str, answer: Any) -> None:
         if script.name in TAPPED:
             self._outside.tap(script.name, argument, answer, self._sim.now_ms)
+        self._wake(script)
+        return answer
+
+    def _wake(self, script: Script) -> None:
         for topic in self._redis.wakes():
             self._sim.notify(topic)
         if script.name in _SET_DEADLINES:
