@@ -73,6 +73,8 @@ class SoakWorld(World):
     ping_ms = 3 * HOUR_MS
     # As old as that of a fleet of twenty thousand may be. Else every turn of a router would read all of it.
     fleet_age_ms = FLEET_AGE_MS * OLDEST
+    # A task is handed over a second and more before its slot, so nobody sends later for it.
+    rest_ms = 100
     simulator = CrowdSim
     link = CrowdLink
 

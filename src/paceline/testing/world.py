@@ -79,6 +79,8 @@ class World:
     liveness_ms = LIVENESS_MS
     ping_ms = PING_MS
     fleet_age_ms = FLEET_AGE_MS
+    rest_ms = 0
+    """A loop that is woken rests for so long before it looks: what comes meanwhile is served together."""
     simulator: type[Sim] = Sim
     link: type[SimLink] = SimLink
 
@@ -217,6 +219,8 @@ class World:
                 next_ms = self.sim.now_ms + 500
             latest_ms = self.sim.now_ms + POLL_MS
             await Pause(latest_ms if next_ms is None else min(next_ms, latest_ms), key)
+            if self.rest_ms:
+                await Pause(self.sim.now_ms + self.rest_ms)
 
     # What the people reach for
 
