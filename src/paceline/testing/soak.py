@@ -14,10 +14,8 @@ import gc
 import resource
 import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from unittest.mock import patch
@@ -25,13 +23,13 @@ from unittest.mock import patch
 import msgspec
 
 from paceline.dispatcher.fleet import FLEET_AGE_MS, OLDEST
-from paceline.domain.states import CLOSED_JOB_STATES
 from paceline.kits.logging import silence
 from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
 from paceline.store.scripts import ScriptConfig
+from paceline.testing import judges_soak
 from paceline.testing.crowd import CrowdLink, CrowdSim
 from paceline.testing.plans import HOUR_MS, MIDNIGHTS_MS, JobPlan, PhonePlan, Scenario
 from paceline.testing.servers import private_redis
@@ -48,9 +46,6 @@ TROUBLE = Behaviour(
 FLAT = 1.1
 """The last third of the days may take so much more than the third before it."""
 _SETTLED_LISTS = ("told", "wrote", "proven")
-_WAITING = (
-    keys.scheduled(), keys.jobs_active(), keys.jobs_retry(), keys.task_retry(), keys.deadlines(), keys.handing(),
-)  # fmt: skip
 
 
 class Day(msgspec.Struct, frozen=True):
@@ -108,7 +103,7 @@ def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterat
             began = _clocks(redis)
             evening_ms = START_MS + (number + 1) * DAY_MS
             world.sim.run(lambda: False, deadline_ms=evening_ms, max_steps=2**62)
-            faults = [*_balance(world, number), *_pace(world)]
+            faults = [*judges_soak.balance(world, number), *judges_soak.pace(world)]
             sent = sum(len(book.lines) for book in world.ledgers.values())
             _start_anew(world)
             gc.collect()
@@ -147,42 +142,6 @@ def _clocks(redis: BlockingRedis) -> tuple[float, float, float]:
 
 def _own_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
-
-
-def _balance(world: SoakWorld, day: int) -> Iterator[str]:
-    """The day's job has ended, and what it says was sent is what WhatsApp has, each once."""
-    [job_id] = world.ids_of(world.scenario.jobs[day])
-    view = world.ask(lambda store: store.jobs.view(job_id))[0]
-    times = Counter(line.task_id for book in world.ledgers.values() for line in book.lines if not line.repeat)
-    ours = {task for task in times if task.startswith(f"{job_id}:")}
-    progress, out = view.progress, sum(view.progress[part] for part in ("sent", "delivered", "read"))
-    ends = out + sum(progress[part] for part in ("failed", "expired", "canceled", "suppressed"))
-    if view.run["state"] not in CLOSED_JOB_STATES or ends != progress["total"] or progress["total"] != view.job.total:
-        yield f"day {day + 1}: {job_id} is {view.run['state']} with {progress}"
-    if max(times.values(), default=0) > 1:
-        yield f"day {day + 1}: {sum(count > 1 for count in times.values())} messages under another id"
-    # One of which nobody could tell may have gone out.
-    if not out <= len(ours) <= out + progress["failed"]:
-        yield f"day {day + 1}: {out} are called sent, WhatsApp has {len(ours)}"
-    done = [event for event in world.ask(lambda store: store.jobs.events(2_000))[0] if event["jobId"] == job_id]
-    if sum(event["event"] == "JOB_DONE" for event in done) != 1:
-        yield f"day {day + 1}: JOB_DONE {done}"
-    left = world.redis.read(*[("ZCARD", key) for key in _WAITING])
-    if any(left):
-        yield f"day {day + 1}: something is left: {dict(zip(_WAITING, left, strict=True))}"
-
-
-def _pace(world: SoakWorld) -> Iterator[str]:
-    level = world.scenario.policy.levels[-1]
-    shortest_ms = int((level.delay_ms or (0, 0))[0] * (1 - world.scenario.policy.jitter))
-    times: dict[str, list[int]] = defaultdict(list)
-    for book in world.ledgers.values():
-        for line in book.lines:
-            times[world.outside.phone_of[line.session_id]].append(line.at)
-    for phone, sends in times.items():
-        shortest = min((later - earlier for earlier, later in pairwise(sorted(sends))), default=shortest_ms)
-        if shortest < shortest_ms or len(sends) > (level.daily_cap or len(sends)):
-            yield f"{phone}: {len(sends)} sends, {shortest} ms between two of them"
 
 
 def _start_anew(world: SoakWorld) -> None:
