@@ -24,6 +24,8 @@ import msgspec
 
 from paceline.dispatcher.fleet import FLEET_AGE_MS, OLDEST
 from paceline.kits.logging import silence
+from paceline.orchestrator.days import ZONE_AGE_MS
+from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store import keys
@@ -66,7 +68,9 @@ class SoakWorld(World):
     # A word every few hours: four million pings would be most of the work.
     liveness_ms = 8 * HOUR_MS
     ping_ms = 3 * HOUR_MS
-    # As old as that of a fleet of twenty thousand may be. Else every turn of a router would read all of it.
+    # As in production, with a picture of the fleet as old as that of twenty thousand numbers may be.
+    route_ahead = ROUTE_AHEAD
+    zone_age_ms = ZONE_AGE_MS
     fleet_age_ms = FLEET_AGE_MS * OLDEST
     # A task is handed over a second and more before its slot, so nobody sends later for it.
     rest_ms = 100
@@ -116,10 +120,11 @@ def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterat
 @contextmanager
 def _adapted_workers() -> Iterator[None]:
     """Volumes are in memory here, so a worker's journal must not keep its month either; and nobody asks a worker to
-    stop, so it need not look up every second while it waits for its turn."""
+    stop, so it need not look up every second while it waits for its turn, nor every hour while it has nothing to do."""
     with (
         patch("paceline.worker.book.KEEP_MS", KEPT_DAYS * DAY_MS),
         patch("paceline.worker.sender._NAP_MS", HOUR_MS),
+        patch("paceline.testing.ports.CLAIM_WAIT_MS", 8 * HOUR_MS),
     ):
         yield
 

@@ -23,6 +23,7 @@ from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
 from paceline.domain.states import CLOSED_JOB_STATES
 from paceline.kits import failpoint
+from paceline.orchestrator.days import StatsDays
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.enqueue import Enqueue
 from paceline.orchestrator.inbound import Inbound, StopRules
@@ -79,6 +80,9 @@ class World:
     liveness_ms = LIVENESS_MS
     ping_ms = PING_MS
     fleet_age_ms = FLEET_AGE_MS
+    route_ahead = 5
+    """Fewer than in production, so that few messages are enough to fill a queue."""
+    zone_age_ms = 0
     rest_ms = 0
     """A loop that is woken rests for so long before it looks: what comes meanwhile is served together."""
     simulator: type[Sim] = Sim
@@ -177,7 +181,7 @@ class World:
         """The orchestrator's logic, which workers call; it keeps nothing that a crash could lose."""
         store = self.store(self.orchestrator)
         self.desk = Desk(store, self.rules, lease_ms=self.scenario.lease_ms)
-        self.settling = Settling(store, RetrySettings())
+        self.settling = Settling(store, RetrySettings(), days=StatsDays(store, age_ms=self.zone_age_ms))
         self.inbound = Inbound(store, self.settling, StopRules(self.scenario.around.confirmation))
         self.enqueue = Enqueue(store)
 
@@ -191,7 +195,7 @@ class World:
         store = self.store(process)
         rng = Random(self.sim.rng.getrandbits(64))
         pacer = Pacer(store, self.rules, rng, handoff_ttl_ms=60_000, api=self.scenario.api)
-        watch = FleetWatch(store, self.rules, route_ahead=5, age_ms=self.fleet_age_ms)
+        watch = FleetWatch(store, self.rules, route_ahead=self.route_ahead, age_ms=self.fleet_age_ms)
         routers = [Router(store, watch) for _ in range(2)]
         loops = [
             self._loop(pacer.step, "due"),
