@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from paceline.orchestrator.days import ZONE_AGE_MS, StatsDays
 from paceline.store import keys
 from paceline.store.guards import ApiKeyRecord, Suppression
 
@@ -23,6 +24,16 @@ class TestRegister:
         assert (view.epoch, view.created_at, view.timezone, view.tags) == (0, T0, "Asia/Jerusalem", ["a"])
         assert value_of(stage.store.sessions.phone_of(SESSION)) == PHONE
         assert value_of(stage.store.sessions.phone_timezone(PHONE)) == "Asia/Jerusalem"
+
+    def test_a_timezone_that_changes_counts_within_a_minute(self, stage: Stage) -> None:
+        """In Auckland it is tomorrow. The day is asked for with every proof, so the zone is remembered for a while."""
+        stage.register(timezone="Pacific/Honolulu")
+        days = StatsDays(stage.store, age_ms=ZONE_AGE_MS)
+        honolulu = value_of(days.of(PHONE, stage.now))
+        value_of(stage.store.sessions.change(SESSION, by="me", now_ms=stage.now, timezone="Pacific/Auckland"))
+        assert value_of(days.of(PHONE, stage.now + ZONE_AGE_MS - 1)) == honolulu
+        auckland = value_of(days.of(PHONE, stage.now + ZONE_AGE_MS))
+        assert auckland == value_of(StatsDays(stage.store).of(PHONE, stage.now)) != honolulu
 
     def test_again_is_known_and_for_another_phone_is_taken(self, stage: Stage) -> None:
         stage.register()

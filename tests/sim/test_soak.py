@@ -21,3 +21,12 @@ def test_a_day_that_is_never_freed_is_seen(monkeypatch) -> None:
     with private_redis() as redis:
         days = list(soak(redis, NUMBERS, DAYS, MESSAGES))
     assert days[-1].redis_mb > 1.15 * days[KEPT_DAYS].redis_mb
+
+
+def test_a_soak_can_be_run_again_step_by_step() -> None:
+    """Orders are under way while others take their steps; that must not let two runs of a seed differ."""
+    traces = []
+    for _ in range(2):
+        with private_redis() as redis:
+            traces.append([day.trace for day in soak(redis, NUMBERS, 2, 200)])
+    assert traces[0] == traces[1]

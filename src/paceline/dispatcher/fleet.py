@@ -21,12 +21,13 @@ OLDEST = 20
 
 
 class FleetWatch:
-    def __init__(self, store: Store, rules: Rules, *, route_ahead: int) -> None:
+    def __init__(self, store: Store, rules: Rules, *, route_ahead: int, age_ms: int = FLEET_AGE_MS) -> None:
         self._store = store
         self._rules = rules
         self._route_ahead = route_ahead
+        self._age_ms = age_ms
         self._phones: list[FleetPhone] = []
-        self._read_at_ms = -FLEET_AGE_MS
+        self._read_at_ms = -age_ms
         self._is_reading = False
         self._routed: Counter[str] = Counter()
         """What was routed since the reading began, by number."""
@@ -38,7 +39,7 @@ class FleetWatch:
     async def look(self, priority: int, strategy: Strategy, *, turn: int, now_ms: int, fresh: bool = False) -> Fleet:
         """The numbers as a job of that priority may choose among them. While one reads, the others go on with what was
         read before, unless they want it `fresh`."""
-        is_old = now_ms - self._read_at_ms >= FLEET_AGE_MS * min(OLDEST, max(1, len(self._phones) // PHONES_AT_ONCE))
+        is_old = now_ms - self._read_at_ms >= self._age_ms * min(OLDEST, max(1, len(self._phones) // PHONES_AT_ONCE))
         is_wanted = not self.is_fresh(now_ms) if fresh else is_old and not (self._is_reading and self._phones)
         if is_wanted:
             await self._read(now_ms)

@@ -4,12 +4,14 @@ Because the message id is derived, a task that is delivered to a worker twice ca
 """
 
 import hashlib
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from random import Random
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LETTERS = frozenset(_CROCKFORD)
 _ULID_LENGTH = 26
 
 
@@ -30,7 +32,7 @@ def derived_job_id(*parts: str) -> str:
 
 
 def is_job_id(text: str) -> bool:
-    return len(text) == _ULID_LENGTH and all(char in _CROCKFORD for char in text)
+    return len(text) == _ULID_LENGTH and _LETTERS.issuperset(text)
 
 
 def task_id(job_id: str, index: int) -> str:
@@ -47,6 +49,7 @@ def parse_task_id(text: str) -> tuple[str, int] | None:
     return job_id, int(index)
 
 
+@lru_cache(maxsize=4096)
 def whatsapp_id(task: str) -> str:
     """The same task always has the same message id, in the shape WhatsApp's own web client uses."""
     return "3EB0" + hashlib.sha256(task.encode()).hexdigest()[:18].upper()

@@ -6,7 +6,7 @@ and `main`. Neighbour: `settling` takes back what became of a task.
 
 import msgspec
 
-from paceline.domain.errors import Conflict, NotFound, RequestError
+from paceline.domain.errors import Conflict, NotFound
 from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
 from paceline.domain.media import Media, Mode
@@ -194,10 +194,10 @@ def _pending(held: Held) -> Pending:
 
 
 def _raise_for(code: str) -> None:
-    errors: dict[str, RequestError] = {
-        "UNKNOWN_SESSION": NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId"),
-        "NOT_WANTED": Conflict("NOT_WANTED", "this instance is not wanted for this session", field="instanceId"),
-        "STALE_EPOCH": Conflict("STALE_EPOCH", "a newer instance holds this session", field="epoch"),
-    }
-    if code in errors:
-        raise errors[code]
+    match code:
+        case "UNKNOWN_SESSION":
+            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+        case "NOT_WANTED":
+            raise Conflict("NOT_WANTED", "this instance is not wanted for this session", field="instanceId")
+        case "STALE_EPOCH":
+            raise Conflict("STALE_EPOCH", "a newer instance holds this session", field="epoch")

@@ -14,6 +14,7 @@ from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate, create_app
 from paceline.orchestrator.audit import AuditFollower, AuditThread
 from paceline.orchestrator.audit_db import AuditDb
+from paceline.orchestrator.days import ZONE_AGE_MS, StatsDays
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.inbound import Inbound, StopRules
 from paceline.orchestrator.inventory import Inventory, InventoryRules
@@ -39,7 +40,7 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     settings, store = parts.settings, parts.store
     measures = OrchestratorMeasures(parts.metrics, store, log_messages=settings.log_messages)
     parts.metrics.read(FleetReadings(store, parts.rules, parts.clock).read)
-    settling = Settling(store, parts.retries, parts.brain, measures)
+    settling = Settling(store, parts.retries, parts.brain, measures, StatsDays(store, age_ms=ZONE_AGE_MS))
     waiters = Waiters(store)
     timing: dict[str, Any] = {"idle_ms": settings.poll_interval_ms, "expected": Unavailable}
     runner, port = new_runner(settings), settings.port or DEFAULT_PORT

@@ -14,7 +14,7 @@ from paceline.domain.ids import parse_task_id, whatsapp_id
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
 from paceline.kits.brain import BrainPort, NoBrain
 from paceline.kits.failpoint import failpoint
-from paceline.orchestrator.days import stats_day
+from paceline.orchestrator.days import StatsDays
 from paceline.orchestrator.measures import Measures
 from paceline.policy import restriction, retry
 from paceline.store.outbox import MessageFacts, OverdueTask
@@ -41,9 +41,11 @@ class Settling:
         retries: retry.RetrySettings,
         brain: BrainPort | None = None,
         measures: Measures | None = None,
+        days: StatsDays | None = None,
     ) -> None:
         self._store = store
         self._retries = retries
+        self._days = days or StatsDays(store)
         self._brain = brain or NoBrain()
         self._measures = measures or Measures()
 
@@ -53,7 +55,7 @@ class Settling:
             raise BadRequest("WRONG_WHATSAPP_ID", "this is not the message id of that task", field="whatsappId")
         facts = await self._facts(session, task)
         settled = await self._store.outbox.settle(
-            task, proof, now_ms=now_ms, whatsappId=wire_id, statsDay=await stats_day(self._store, facts.phone, now_ms)
+            task, proof, now_ms=now_ms, whatsappId=wire_id, statsDay=await self._days.of(facts.phone, now_ms)
         )
         failpoint("settled-not-answered")
         if settled.code == "UNKNOWN_TASK":
@@ -123,7 +125,7 @@ class Settling:
             ended = await settle(
                 task, "failed", now_ms=now_ms, from_="u", overdue=True, code=UNKNOWN_OUTCOME,
                 message="no worker could tell before its validity ended",
-                statsDay=await stats_day(self._store, overdue.phone, now_ms),
+                statsDay=await self._days.of(overdue.phone, now_ms),
             )  # fmt: skip
         else:
             reason = "CLEARED"
@@ -174,7 +176,7 @@ class Settling:
     async def _give_up(
         self, word: Word, facts: MessageFacts, code: str, message: str, now_ms: int, **effects: Any
     ) -> str:
-        day = await stats_day(self._store, facts.phone, now_ms)
+        day = await self._days.of(facts.phone, now_ms)
         return await self._say(word, "failed", facts, now_ms, code=code, message=message, statsDay=day, **effects)
 
     async def _say(self, word: Word, outcome: str, facts: MessageFacts, now_ms: int, **effects: Any) -> str:

@@ -56,7 +56,7 @@ def recipient_windows(policy: Policy, to: str, timezone: str | None, fallback_zo
 
 
 def is_open(windows: Sequence[Window], now_ms: int) -> bool:
-    return all(window.opens <= _local(window, now_ms).hour < window.closes for window in windows)
+    return all(window.opens <= _hour(window.zone, now_ms // _STEP_MS) < window.closes for window in windows)
 
 
 def next_open(windows: Sequence[Window], now_ms: int) -> int | None:
@@ -99,23 +99,32 @@ def _day(zone: str, step: int) -> tuple[str, int, int]:
     return date.isoformat(), *_instants(midnight)
 
 
+@lru_cache(maxsize=4096)
+def _hour(zone: str, step: int) -> int:
+    return datetime.fromtimestamp(step * _STEP_MS / 1000, _zone(zone)).hour
+
+
 def _opening(window: Window, now_ms: int) -> int:
     local = _local(window, now_ms)
     day = local.date() if local.hour < window.opens else local.date() + timedelta(days=1)
     opening = datetime(day.year, day.month, day.day, window.opens, tzinfo=_zone(window.zone))
-    return _first_at_or_after(opening, now_ms + _STEP_MS - now_ms % _STEP_MS)
+    return _first_at_or_after(_instants(opening), now_ms + _STEP_MS - now_ms % _STEP_MS)
 
 
 def _closing(window: Window, now_ms: int) -> int:
-    day = _local(window, now_ms).date() + timedelta(days=window.closes // 24)
-    closing = datetime(day.year, day.month, day.day, window.closes % 24, tzinfo=_zone(window.zone))
-    return _first_at_or_after(closing, now_ms)
+    return _first_at_or_after(_closings(window, now_ms // _STEP_MS), now_ms)
 
 
-def _first_at_or_after(local: datetime, floor_ms: int) -> int:
+@lru_cache(maxsize=4096)
+def _closings(window: Window, step: int) -> tuple[int, int]:
+    day = _local(window, step * _STEP_MS).date() + timedelta(days=window.closes // 24)
+    return _instants(datetime(day.year, day.month, day.day, window.closes % 24, tzinfo=_zone(window.zone)))
+
+
+def _first_at_or_after(instants: tuple[int, int], floor_ms: int) -> int:
     """The instant of a local time. An hour that the clocks repeat counts the first time it is not yet past; one that
     they skip is the moment of the skip, which is what `fold=0` says (`fold=1` would lie an hour before it)."""
-    return next((at for at in _instants(local) if at >= floor_ms), floor_ms)
+    return next((at for at in instants if at >= floor_ms), floor_ms)
 
 
 def _instants(local: datetime) -> tuple[int, int]:

@@ -6,7 +6,8 @@ wake-ups on the same connection (RESP3 pushes): what a script publishes is here 
 """
 
 import socket
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import hiredis
@@ -17,6 +18,8 @@ from paceline.store.keys import WAKE_CHANNEL
 from paceline.store.scripts import Script
 
 _READ_BYTES = 65_536
+_SENT_TOGETHER = 8
+"""Orders that are begun go out so many at a time, if nobody waits for an answer sooner."""
 
 
 class BlockingRedis:
@@ -28,20 +31,34 @@ class BlockingRedis:
         self._shapes: dict[str, Callable[[Any], Any]] = dict(redis.Redis(protocol=3).response_callbacks)
         self._loaded: set[str] = set()
         self._wakes: list[str] = []
+        self._outgoing: list[bytes] = []
+        self._begun: deque[Sequence[Command]] = deque()
+        """What was begun and has no answer yet, the earliest first."""
+        self._answered: deque[list[Any]] = deque()
 
     def run(self, script: Script, argument: str) -> Any:
-        if script.sha not in self._loaded:
-            self._call([("SCRIPT", "LOAD", script.source)])
-            self._loaded.add(script.sha)
-        return self._call([("EVALSHA", script.sha, 0, argument)])[0]
+        return self._call([self._order(script, argument)])[0]
 
     def read(self, *commands: Command) -> list[Any]:
-        answers = self._call(commands)
-        for index, command in enumerate(commands):
-            shape = self._shapes.get(str(command[0]))
-            if shape is not None:
-                answers[index] = shape(answers[index])
-        return answers
+        return self._shaped(commands, self._call(commands))
+
+    # The same in two halves, for a caller who has something else to do while Redis works
+
+    def begin_run(self, script: Script, argument: str) -> None:
+        self.begin_read(self._order(script, argument))
+
+    def begin_read(self, *commands: Command) -> None:
+        """Everything that is begun is carried out in this order, and before what is called as a whole."""
+        self._outgoing += map(_packed, commands)
+        self._begun.append(commands)
+        if len(self._outgoing) >= _SENT_TOGETHER:
+            self._send_begun(self._socket or self._connect())
+
+    def end(self) -> list[Any]:
+        """The answers to the earliest that was begun and is not ended."""
+        if not self._answered:
+            self._receive_begun()
+        return self._answered.popleft()
 
     def wakes(self) -> list[str]:
         """What scripts have published since the last look."""
@@ -66,11 +83,31 @@ class BlockingRedis:
 
     def _call(self, commands: Iterable[Command]) -> list[Any]:
         """All of them in one go; nothing else speaks on this connection, so the answers come in order."""
+        while self._begun:
+            self._receive_begun()
         link = self._socket or self._connect()
         packed = [_packed(command) for command in commands]
         link.sendall(b"".join(packed))
+        return self._received(link, len(packed))
+
+    def _order(self, script: Script, argument: str) -> Command:
+        if script.sha not in self._loaded:
+            self._call([("SCRIPT", "LOAD", script.source)])
+            self._loaded.add(script.sha)
+        return ("EVALSHA", script.sha, 0, argument)
+
+    def _send_begun(self, link: socket.socket) -> None:
+        link.sendall(b"".join(self._outgoing))
+        self._outgoing.clear()
+
+    def _receive_begun(self) -> None:
+        commands = self._begun.popleft()
+        answers = self._received(self._socket or self._connect(), len(commands))
+        self._answered.append(self._shaped(commands, answers))
+
+    def _received(self, link: socket.socket, wanted: int) -> list[Any]:
         answers: list[Any] = []
-        while len(answers) < len(packed):
+        while len(answers) < wanted:
             answer = self._next(link)
             if isinstance(answer, hiredis.PushNotification):
                 self._wakes += topics(answer[2]) if answer[0] == "message" else []
@@ -80,8 +117,17 @@ class BlockingRedis:
                 answers.append(answer)
         return answers
 
+    def _shaped(self, commands: Iterable[Command], answers: list[Any]) -> list[Any]:
+        for index, command in enumerate(commands):
+            shape = self._shapes.get(str(command[0]))
+            if shape is not None:
+                answers[index] = shape(answers[index])
+        return answers
+
     def _next(self, link: socket.socket) -> Any:
         while (answer := self._reader.gets()) is False:
+            if self._outgoing:
+                self._send_begun(link)
             received = link.recv(_READ_BYTES)
             if not received:
                 raise ConnectionError("Redis closed the connection")

@@ -71,12 +71,15 @@ class SimLink:
         answer = self._redis.run(script, argument)
         if script.name in TAPPED:
             self._outside.tap(script.name, argument, answer, self._sim.now_ms)
+        self._wake(script)
+        return answer
+
+    def _wake(self, script: Script) -> None:
         for topic in self._redis.wakes():
             self._sim.notify(topic)
         if script.name in _SET_DEADLINES:
             self._sim.notify("sweep")
         self._sim.notify("events")
-        return answer
 
 
 class SimWake:

@@ -105,6 +105,7 @@ class Sim:
             alarms = self._alarms
             while alarms and alarms[0][0] <= self.now_ms:
                 self._ring(*heappop(alarms)[2:])
+            self._collect()
             if ready:
                 self._step(self._choose())
             elif until():
@@ -113,6 +114,9 @@ class Sim:
                 next_ms = alarms[0][0] if alarms else deadline_ms
                 self.now_ms = max(self.now_ms + 1, min(next_ms, deadline_ms))
         return until()
+
+    def _collect(self) -> None:
+        """Answers that come later. Here none does."""
 
     def _choose(self) -> Thread:
         """Any of those that are ready, each as likely."""
@@ -135,9 +139,8 @@ class Sim:
         request, thread.request = thread.request, None
         self._current = thread
         try:
-            if request is not None and not isinstance(request, Pause):
-                self._answer(thread, request)
-            if thread.alive:
+            is_answered = request is None or isinstance(request, Pause) or self._answer(thread, request)
+            if is_answered and thread.alive:
                 self._settle_down(thread, self._resume(thread))
         except Killed as killed:
             self._fail(killed.process)
@@ -189,26 +192,35 @@ class Sim:
         value, thread.value = thread.value, None
         return thread.coroutine.send(value)
 
-    def _answer(self, thread: Thread, request: Request) -> None:
-        """Carries the request out, or lets something go wrong with it."""
+    def _answer(self, thread: Thread, request: Request) -> bool:
+        """Carries the request out, or lets something go wrong with it. False: the answer comes later."""
         if not isinstance(request, Do | Point):
             raise TypeError(f"nobody can wait for {request!r}")
-        owner = request.process
+        if self._goes_wrong(thread, request.process, refusable=isinstance(request, Do)):
+            return True
+        thread.value = request.call() if isinstance(request, Do) else None
+        self._goes_wrong_after(thread, request.process, losable=isinstance(request, Do))
+        return True
+
+    def _goes_wrong(self, thread: Thread, owner: Process, *, refusable: bool) -> bool:
+        """Before anything was done."""
         if not owner.up:
             thread.error = ProcessDied(f"{owner.name} is down")
-            return
+            return True
         if self.chance(self.faults.freeze):
             self.freeze(owner, self.rng.randint(*self.faults.freeze_ms))
-        if isinstance(request, Do) and self.chance(self.faults.refuse):
+        if refusable and self.chance(self.faults.refuse):
             thread.error = Unavailable("refused by the simulation")
-            return
+            return True
         if self.chance(self.faults.crash / 2):
             self._die(thread, owner)
-            return
-        thread.value = request.call() if isinstance(request, Do) else None
+            return True
+        return False
+
+    def _goes_wrong_after(self, thread: Thread, owner: Process, *, losable: bool) -> None:
         if self.chance(self.faults.crash / 2):
             self._die(thread, owner)
-        elif isinstance(request, Do) and self.chance(self.faults.lose_reply):
+        elif losable and self.chance(self.faults.lose_reply):
             thread.value, thread.error = None, Unavailable("reply lost by the simulation")
 
     def _die(self, thread: Thread, owner: Process) -> None:

@@ -10,25 +10,29 @@ that it is freed.
 """
 
 import argparse
+import gc
 import resource
 import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
 from unittest.mock import patch
 
 import msgspec
 
-from paceline.domain.states import CLOSED_JOB_STATES
+from paceline.dispatcher.fleet import FLEET_AGE_MS, OLDEST
 from paceline.kits.logging import silence
+from paceline.orchestrator.days import ZONE_AGE_MS
+from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
 from paceline.store.scripts import ScriptConfig
+from paceline.testing import judges_soak
+from paceline.testing.crowd import CrowdLink, CrowdSim
 from paceline.testing.plans import HOUR_MS, MIDNIGHTS_MS, JobPlan, PhonePlan, Scenario
 from paceline.testing.servers import private_redis
 from paceline.testing.steps import Faults
@@ -43,10 +47,7 @@ TROUBLE = Behaviour(
 )
 FLAT = 1.1
 """The last third of the days may take so much more than the third before it."""
-_SETTLED_LISTS = ("claims", "handed", "parked", "routed", "settled", "told", "wrote", "proven", "guard_changes")
-_WAITING = (
-    keys.scheduled(), keys.jobs_active(), keys.jobs_retry(), keys.task_retry(), keys.deadlines(), keys.handing(),
-)  # fmt: skip
+_SETTLED_LISTS = ("told", "wrote", "proven")
 
 
 class Day(msgspec.Struct, frozen=True):
@@ -55,6 +56,11 @@ class Day(msgspec.Struct, frozen=True):
     redis_mb: float
     process_mb: float
     seconds: float
+    own_seconds: float
+    """Of processor time, of this process; beside it that of its Redis. A pause does not count there."""
+    redis_seconds: float
+    trace: int
+    """Who ran when since the first day: two soaks with the same one went the same way."""
     faults: list[str]
 
 
@@ -62,6 +68,14 @@ class SoakWorld(World):
     # A word every few hours: four million pings would be most of the work.
     liveness_ms = 8 * HOUR_MS
     ping_ms = 3 * HOUR_MS
+    # As in production, with a picture of the fleet as old as that of twenty thousand numbers may be.
+    route_ahead = ROUTE_AHEAD
+    zone_age_ms = ZONE_AGE_MS
+    fleet_age_ms = FLEET_AGE_MS * OLDEST
+    # A task is handed over a second and more before its slot, so nobody sends later for it.
+    rest_ms = 100
+    simulator = CrowdSim
+    link = CrowdLink
 
     def config(self) -> ScriptConfig:
         kept_s = KEPT_DAYS * DAY_MS // 1000
@@ -88,58 +102,51 @@ def scenario(numbers: int, days: int, messages: int) -> Scenario:
 
 def soak(redis: BlockingRedis, numbers: int, days: int, messages: int) -> Iterator[Day]:
     world = SoakWorld(scenario(numbers, days, messages), redis)
-    # Volumes are in memory here, so a worker's journal must not keep its month either.
-    with world.failing(), patch("paceline.worker.book.KEEP_MS", KEPT_DAYS * DAY_MS):
+    with world.failing(), _adapted_workers(), _no_collecting():
         for number in range(days):
-            began = time.monotonic()
+            began = _clocks(redis)
             evening_ms = START_MS + (number + 1) * DAY_MS
             world.sim.run(lambda: False, deadline_ms=evening_ms, max_steps=2**62)
-            faults = [*_balance(world, number), *_pace(world)]
+            faults = [*judges_soak.balance(world, number), *judges_soak.pace(world)]
             sent = sum(len(book.lines) for book in world.ledgers.values())
             _start_anew(world)
+            gc.collect()
             _take_a_day_off(redis)
             used = int(redis.read(("INFO", "memory"))[0]["used_memory"])
-            yield Day(number + 1, sent, used / 2**20, _own_mb(), time.monotonic() - began, faults)
+            wall, own, theirs = (now - before for now, before in zip(_clocks(redis), began, strict=True))
+            yield Day(number + 1, sent, used / 2**20, _own_mb(), wall, own, theirs, world.sim.trace, faults)
+
+
+@contextmanager
+def _adapted_workers() -> Iterator[None]:
+    """Volumes are in memory here, so a worker's journal must not keep its month either; and nobody asks a worker to
+    stop, so it need not look up every second while it waits for its turn, nor every hour while it has nothing to do."""
+    with (
+        patch("paceline.worker.book.KEEP_MS", KEPT_DAYS * DAY_MS),
+        patch("paceline.worker.sender._NAP_MS", HOUR_MS),
+        patch("paceline.testing.ports.CLAIM_WAIT_MS", 8 * HOUR_MS),
+    ):
+        yield
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Python looks for circles among millions of objects in the evening instead of all day."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _clocks(redis: BlockingRedis) -> tuple[float, float, float]:
+    """In seconds: the one on the wall, and the processor's that this process and its Redis have used."""
+    used = redis.read(("INFO", "cpu"))[0]
+    return time.monotonic(), time.process_time(), float(used["used_cpu_sys"]) + float(used["used_cpu_user"])
 
 
 def _own_mb() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
-
-
-def _balance(world: SoakWorld, day: int) -> Iterator[str]:
-    """The day's job has ended, and what it says was sent is what WhatsApp has, each once."""
-    [job_id] = world.ids_of(world.scenario.jobs[day])
-    view = world.ask(lambda store: store.jobs.view(job_id))[0]
-    times = Counter(line.task_id for book in world.ledgers.values() for line in book.lines if not line.repeat)
-    ours = {task for task in times if task.startswith(f"{job_id}:")}
-    progress, out = view.progress, sum(view.progress[part] for part in ("sent", "delivered", "read"))
-    ends = out + sum(progress[part] for part in ("failed", "expired", "canceled", "suppressed"))
-    if view.run["state"] not in CLOSED_JOB_STATES or ends != progress["total"] or progress["total"] != view.job.total:
-        yield f"day {day + 1}: {job_id} is {view.run['state']} with {progress}"
-    if max(times.values(), default=0) > 1:
-        yield f"day {day + 1}: {sum(count > 1 for count in times.values())} messages under another id"
-    # One of which nobody could tell may have gone out.
-    if not out <= len(ours) <= out + progress["failed"]:
-        yield f"day {day + 1}: {out} are called sent, WhatsApp has {len(ours)}"
-    done = [event for event in world.ask(lambda store: store.jobs.events(2_000))[0] if event["jobId"] == job_id]
-    if sum(event["event"] == "JOB_DONE" for event in done) != 1:
-        yield f"day {day + 1}: JOB_DONE {done}"
-    left = world.redis.read(*[("ZCARD", key) for key in _WAITING])
-    if any(left):
-        yield f"day {day + 1}: something is left: {dict(zip(_WAITING, left, strict=True))}"
-
-
-def _pace(world: SoakWorld) -> Iterator[str]:
-    level = world.scenario.policy.levels[-1]
-    shortest_ms = int((level.delay_ms or (0, 0))[0] * (1 - world.scenario.policy.jitter))
-    times: dict[str, list[int]] = defaultdict(list)
-    for book in world.ledgers.values():
-        for line in book.lines:
-            times[world.outside.phone_of[line.session_id]].append(line.at)
-    for phone, sends in times.items():
-        shortest = min((later - earlier for earlier, later in pairwise(sorted(sends))), default=shortest_ms)
-        if shortest < shortest_ms or len(sends) > (level.daily_cap or len(sends)):
-            yield f"{phone}: {len(sends)} sends, {shortest} ms between two of them"
 
 
 def _start_anew(world: SoakWorld) -> None:
@@ -185,17 +192,20 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     silence()
     days: list[Day] = []
-    print(f"{'day':>4} {'sent':>9} {'Redis MB':>9} {'process MB':>11} {'seconds':>8}", flush=True)
+    print(_row("day", "sent", "Redis MB", "own MB", "seconds", "own CPU", "Redis CPU"), flush=True)
     with private_redis() as redis:
         for day in soak(redis, asked.numbers, asked.days, asked.messages):
             days.append(day)
-            print(
-                f"{day.number:4} {day.sent:9,} {day.redis_mb:9.1f} {day.process_mb:11.1f} {day.seconds:8.0f}",
-                flush=True,
-            )
+            memory = (f"{mb:.1f}" for mb in (day.redis_mb, day.process_mb))
+            times = (f"{seconds:.0f}" for seconds in (day.seconds, day.own_seconds, day.redis_seconds))
+            print(_row(str(day.number), f"{day.sent:,}", *memory, *times), flush=True)
             for fault in day.faults[:5]:
                 print(f"     {fault}", flush=True)
     return _tell(days)
+
+
+def _row(*cells: str) -> str:
+    return " ".join(f"{cell:>9}" for cell in cells)
 
 
 def _tell(days: list[Day]) -> int:
@@ -206,6 +216,11 @@ def _tell(days: list[Day]) -> int:
     print(
         f"{sent:,} messages on the wire in {len(days)} simulated days, simulated in {seconds / 60:.1f} minutes: "
         f"{sent / max(seconds, 0.001):.0f} messages a second, {speed:,.0f}x real time"
+    )
+    own, theirs = sum(day.own_seconds for day in days), sum(day.redis_seconds for day in days)
+    print(
+        f"processor time: {own / 60:.1f} minutes of this process and {theirs / 60:.1f} of Redis, "
+        f"{1000 * own / max(sent, 1):.2f} + {1000 * theirs / max(sent, 1):.2f} ms a message"
     )
     print(
         "memory, last third of the days against the third before: "

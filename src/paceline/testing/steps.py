@@ -30,6 +30,15 @@ class Do(Request):
 
 
 @dataclass(slots=True)
+class Order(Request):
+    """The same in two halves: others go on between what is sent and its answer."""
+
+    process: "Process"
+    send: Callable[[], None]
+    take: Callable[[], Any]
+
+
+@dataclass(slots=True)
 class Point(Request):
     """Nothing but a chance for another to go first, or for `process` to fail."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from paceline.dispatcher.fleet import FleetWatch
+from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
 from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
 from paceline.dispatcher.pacer import Pacer
@@ -23,6 +23,7 @@ from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
 from paceline.domain.states import CLOSED_JOB_STATES
 from paceline.kits import failpoint
+from paceline.orchestrator.days import StatsDays
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.enqueue import Enqueue
 from paceline.orchestrator.inbound import Inbound, StopRules
@@ -78,12 +79,20 @@ class Limits(msgspec.Struct, frozen=True):
 class World:
     liveness_ms = LIVENESS_MS
     ping_ms = PING_MS
+    fleet_age_ms = FLEET_AGE_MS
+    route_ahead = 5
+    """Fewer than in production, so that few messages are enough to fill a queue."""
+    zone_age_ms = 0
+    rest_ms = 0
+    """A loop that is woken rests for so long before it looks: what comes meanwhile is served together."""
+    simulator: type[Sim] = Sim
+    link: type[SimLink] = SimLink
 
     def __init__(
         self, scenario: Scenario, redis: BlockingRedis, *, mutate: dict[str, tuple[str, str]] | None = None
     ) -> None:
         self.scenario = scenario
-        self.sim = Sim(scenario.seed, scenario.start_ms, scenario.faults)
+        self.sim = self.simulator(scenario.seed, scenario.start_ms, scenario.faults)
         self.clock = VirtualClock(self.sim)
         self.rules = Rules(scenario.policy, liveness_ms=self.liveness_ms, global_rpm=scenario.global_rpm)
         self.jobs: dict[str, JobPlan] = {}
@@ -128,7 +137,7 @@ class World:
             failpoint.set_hook(None)
 
     def store(self, process: Process) -> Store:
-        return Store(SimLink(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)
+        return Store(self.link(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)
 
     def config(self) -> ScriptConfig:
         cap, window_ms = self.scenario.frequency
@@ -152,6 +161,7 @@ class World:
             self.gateway.boot = partial(self.customer.loops, self.gateway)
         self.sim.add(self.gateway)
         self.orchestrator = self.sim.add(Process("orchestrator", self._orchestrator))
+        self._owners = {process.name: process for process in (self.gateway, self.orchestrator)}
         self._serve()
         for number in (1, 2):
             process = Process(f"dispatcher-{number}", lambda: [])
@@ -171,7 +181,7 @@ class World:
         """The orchestrator's logic, which workers call; it keeps nothing that a crash could lose."""
         store = self.store(self.orchestrator)
         self.desk = Desk(store, self.rules, lease_ms=self.scenario.lease_ms)
-        self.settling = Settling(store, RetrySettings())
+        self.settling = Settling(store, RetrySettings(), days=StatsDays(store, age_ms=self.zone_age_ms))
         self.inbound = Inbound(store, self.settling, StopRules(self.scenario.around.confirmation))
         self.enqueue = Enqueue(store)
 
@@ -185,7 +195,7 @@ class World:
         store = self.store(process)
         rng = Random(self.sim.rng.getrandbits(64))
         pacer = Pacer(store, self.rules, rng, handoff_ttl_ms=60_000, api=self.scenario.api)
-        watch = FleetWatch(store, self.rules, route_ahead=5)
+        watch = FleetWatch(store, self.rules, route_ahead=self.route_ahead, age_ms=self.fleet_age_ms)
         routers = [Router(store, watch) for _ in range(2)]
         loops = [
             self._loop(pacer.step, "due"),
@@ -213,6 +223,8 @@ class World:
                 next_ms = self.sim.now_ms + 500
             latest_ms = self.sim.now_ms + POLL_MS
             await Pause(latest_ms if next_ms is None else min(next_ms, latest_ms), key)
+            if self.rest_ms:
+                await Pause(self.sim.now_ms + self.rest_ms)
 
     # What the people reach for
 
@@ -239,6 +251,6 @@ class World:
     def _failpoint(self, name: str) -> None:
         current = self.sim.current_process
         owner = _OWNER.get(name)
-        process = next((p for p in self.sim.processes if p.name == owner), current)
+        process = current if owner is None else self._owners[owner]
         if process is not None:
             self.sim.failpoint(name, process)
