@@ -21,6 +21,7 @@ from paceline import __version__
 from paceline.apidoc import CATALOGUE, SECURITY
 from paceline.domain.errors import Forbidden, RequestError, TooMany, Unauthorized, Unavailable
 from paceline.kits.clock import Clock
+from paceline.kits.headers import header
 from paceline.kits.openapi import Reference
 from paceline.kits.ratelimit import Meter, Verdict
 from paceline.kits.web import ANSWER_HEADERS, AnyRequest, Handler, Problem, Service, create_service
@@ -253,9 +254,9 @@ def _address(connection: Connection) -> str:
 
 
 def _presented(connection: Connection) -> bytes | None:
-    key = connection.headers.get("x-api-key")
+    key = header(connection.scope, b"x-api-key")
     if not key:
-        kind, _, key = connection.headers.get("authorization", "").partition(" ")
+        kind, _, key = (header(connection.scope, b"authorization") or "").partition(" ")
         key = key.strip() if kind.lower() == "bearer" else ""
     # Headers are decoded as Latin-1; these are the bytes that were sent.
     return key.encode("latin-1") if key else None

@@ -10,10 +10,12 @@ from paceline.edge import holder
 from paceline.gateway.idempotency import HEADER, Idempotency, checked
 from paceline.gateway.intake import Intake
 from paceline.kits.clock import Clock
+from paceline.kits.headers import header
 from paceline.kits.web import AnyRequest
 from paceline.store.store import Store
 
 _encode = msgspec.json.Encoder().encode
+_HEADER = HEADER.lower().encode()
 
 Work = Callable[[str, str | None, int], Awaitable[msgspec.Struct]]
 """(job id, Idempotency-Key, now_ms)"""
@@ -28,7 +30,7 @@ class Once:
     async def answer(self, request: AnyRequest, work: Work, *, body: bytes | None = None) -> bytes:
         """Under the caller's Idempotency-Key, if there is one. `body` is what makes two requests the same if their
         bytes do not: a form is written anew each time, with another boundary."""
-        now_ms, key = self._clock.now_ms(), checked(request.headers.get(HEADER))
+        now_ms, key = self._clock.now_ms(), checked(header(request.scope, _HEADER))
         await self._intake.pressure.check(now_ms)
 
         async def encoded(job_id: str) -> bytes:

@@ -14,6 +14,8 @@ from typing import Any
 
 from litestar.types import Receive
 
+from paceline.kits.headers import header
+from paceline.kits.http_protocol import WHOLE
 from paceline.kits.problem import Problem
 
 FREE_BYTES = 65_536
@@ -88,17 +90,19 @@ class _Body:
         return message
 
     def _begin(self) -> None:
-        headers = dict(self._scope["headers"])
         # One that unpacks a body can be made to unpack a gigabyte from a megabyte.
-        if headers.get(b"content-encoding", b"identity").strip().lower() not in (b"identity", b""):
+        if (header(self._scope, b"content-encoding") or "").strip().lower() not in ("identity", ""):
             message = "send the body as it is, without Content-Encoding"
             raise Problem(415, "UNSUPPORTED_ENCODING", message, field="Content-Encoding")
         self._until = asyncio.get_running_loop().time() + WHOLE_FACTOR * self._bodies.limits.piece_seconds
         with contextlib.suppress(ValueError):
             # What is announced is refused before it is sent.
-            self._hold(int(headers.get(b"content-length", b"0")))
+            self._hold(int(header(self._scope, b"content-length") or 0))
 
     async def _piece(self) -> Message:
+        if WHOLE in self._scope:
+            # There is nothing to wait for: most bodies come with their head.
+            return await self._receive()  # type: ignore[return-value]
         now = asyncio.get_running_loop().time()
         assert self._until is not None
         try:
@@ -108,8 +112,8 @@ class _Body:
             raise Problem(408, "BODY_TIMEOUT", "the body did not come in time", closes=True) from None
 
     def _hold(self, total: int) -> None:
-        wanted = 0 if self._is_streamed() else total - FREE_BYTES - self.held
-        if wanted > 0:
+        wanted = total - FREE_BYTES - self.held
+        if wanted > 0 and not self._is_streamed():
             self._bodies.take(wanted)
             self.held += wanted
 
@@ -117,4 +121,4 @@ class _Body:
         """A route that passes its body on piece by piece holds none of it."""
         handler = self._scope.get("route_handler")
         streams = handler is not None and handler.opt.get("streams", False)
-        return streams and not dict(self._scope["headers"]).get(b"content-type", b"").startswith(b"multipart/")
+        return streams and not (header(self._scope, b"content-type") or "").startswith("multipart/")

@@ -22,6 +22,8 @@ HEAD_SECONDS = 30.0
 UNREAD_LIMIT = 65_536
 """Unless uvicorn is told another one (`h11_max_incomplete_event_size`; h11 is what it was made for)."""
 
+WHOLE = "paceline_whole"
+"""Stands in the scope of a request whose body has come to its end, whether or not anybody has read it."""
 URL_LIMIT = 65_536
 """The parser splits none that is longer."""
 
@@ -82,6 +84,7 @@ class Protocol(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return
         self._unread, self._is_in_body = 0, False
+        self.scope[WHOLE] = True  # type: ignore[literal-required]
         super().on_message_complete()
         if self.cycle.response_complete:
             self._rest()
