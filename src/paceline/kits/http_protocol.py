@@ -8,11 +8,13 @@ minded by `bodies`, an idle connection by uvicorn. Neighbour: `http` serves with
 import asyncio
 import json
 import uuid
+from urllib.parse import unquote
 
 import httptools
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from paceline.kits.http_cycle import Cycle
 from paceline.kits.problem import Problem
 
 log = structlog.stdlib.get_logger(__name__)
@@ -24,14 +26,11 @@ UNREAD_LIMIT = 65_536
 
 WHOLE = "paceline_whole"
 """Stands in the scope of a request whose body has come to its end, whether or not anybody has read it."""
-URL_LIMIT = 65_536
-"""The parser splits none that is longer."""
 
 
 class Protocol(HttpToolsProtocol):
     head_seconds = HEAD_SECONDS
     _owed: asyncio.TimerHandle | None = None
-    url = b""
     _unread = 0
     """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
     _is_in_body = False
@@ -58,7 +57,7 @@ class Protocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.send_400_response("")
         if self._unread > (self.config.h11_max_incomplete_event_size or UNREAD_LIMIT):
-            self._refuse(_too_large())
+            self._refuse(Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True))
         self._watch()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -73,8 +72,8 @@ class Protocol(HttpToolsProtocol):
             return
         self._unread = 0
         self._check_head()
-        super().on_headers_complete()
         self._is_in_body = True
+        self._begin()
 
     def on_body(self, body: bytes) -> None:
         self._unread = 0
@@ -95,9 +94,35 @@ class Protocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Where uvicorn would answer in plain text. Without the parser's own words: they may quote what was sent."""
-        is_long = len(self.url) >= URL_LIMIT
-        problem = Problem(400, "INVALID_HTTP", "this is not a request of HTTP/1.1", closes=True)
-        self._refuse(_too_large() if is_long else problem)
+        self._refuse(Problem(400, "INVALID_HTTP", "this is not a request of HTTP/1.1", closes=True))
+
+    def _begin(self) -> None:
+        raw_path, _, self.scope["query_string"] = self.url.partition(b"?")
+        self.scope["raw_path"], self.scope["path"] = raw_path, unquote(raw_path.decode("ascii"))
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        self.scope["http_version"] = version = self.parser.get_http_version()
+        before, self.cycle = (
+            self.cycle,
+            Cycle(
+                scope=self.scope,
+                transport=self.transport,
+                flow=self.flow,
+                logger=self.logger,
+                access_logger=self.access_logger,
+                access_log=self.access_log,
+                default_headers=self.server_state.default_headers,
+                message_event=asyncio.Event(),
+                expect_100_continue=self.expect_100_continue,
+                keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+                on_response=self.on_response_complete,
+            ),
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            # Requests that do not wait for each other's answer are answered one after the other.
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def _check_head(self) -> None:
         """What the parser lets pass. Each could be understood otherwise by whoever stands between us and the caller."""
@@ -173,7 +198,3 @@ class Protocol(HttpToolsProtocol):
         if not self._is_in_body:
             self._answer(Problem(408, "BODY_TIMEOUT", "the request did not come in time", closes=True))
         self.transport.close()
-
-
-def _too_large() -> Problem:
-    return Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True)
