@@ -8,7 +8,6 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, STATUS_LINE, RequestResponseCycle
 
-
 _SPECIAL = (b"connection", b"transfer-encoding")
 
 

@@ -13,6 +13,8 @@ from paceline.store.scripts import ScriptConfig, load
 T = TypeVar("T")
 TOGETHER = 64
 """Orders in one call: some milliseconds of Redis."""
+ABREAST = 2
+"""Calls of a kind under way: while Redis is at one, the next lies ready."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,7 +48,7 @@ class Caller:
     def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Callable[[Any], Awaitable[Any]]:
         """For one question to a call that takes many: with those of others, if there are any at the time."""
         if self._link.is_shared:
-            return Gather(call, most=TOGETHER).ask
+            return Gather(call, most=TOGETHER, abreast=ABREAST).ask
 
         async def alone(question: Any) -> Any:
             (answer,) = await call([question])
