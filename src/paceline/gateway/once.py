@@ -32,12 +32,14 @@ class Once:
         bytes do not: a form is written anew each time, with another boundary."""
         now_ms, key = self._clock.now_ms(), checked(header(request.scope, _HEADER))
         await self._intake.pressure.check(now_ms)
+        if key is None:
+            return _encode(await work(self._intake.new_job_id(now_ms), None, now_ms))
 
         async def encoded(job_id: str) -> bytes:
             return _encode(await work(job_id, key, now_ms))
 
         # A large body is hashed only if the hash is needed.
-        digest = await _fingerprint(request, body) if key else ""
+        digest = await _fingerprint(request, body)
         job_id = self._intake.new_job_id(now_ms)
         return await self._idempotency.answer(
             by=holder(request), key=key, body=digest, job_id=job_id, now_ms=now_ms, work=encoded

@@ -8,7 +8,8 @@ request's head takes.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,18 +44,15 @@ class Bodies:
         self.limits = limits or BodyLimits()
         self._held = 0
 
-    @contextlib.contextmanager
-    def reading(self, scope: Any, receive: Receive) -> Iterator[Receive]:
+    def reading(self, scope: Any, receive: Receive) -> AbstractContextManager[Receive]:
         """`receive` under these limits. What the body took is given back when the request has ended."""
         if scope["method"] in _WITHOUT_BODY:
             # Nobody reads their bodies; what waits on such a request waits for its caller to hang up.
-            yield receive
-            return
-        body = _Body(self, scope, receive)
-        try:
-            yield body  # type: ignore[misc]  # a callable object of that shape
-        finally:
-            self._held -= body.held
+            return contextlib.nullcontext(receive)
+        return _Body(self, scope, receive)
+
+    def give_back(self, held: int) -> None:
+        self._held -= held
 
     def take(self, wanted: int) -> None:
         """Refuses rather than waits: two that wait for each other's room would never end. One alone always fits."""
@@ -64,7 +62,7 @@ class Bodies:
         self._held += wanted
 
 
-class _Body:
+class _Body(AbstractContextManager[Receive]):
     def __init__(self, bodies: Bodies, scope: Any, receive: Receive) -> None:
         self.held = 0
         self._bodies = bodies
@@ -73,6 +71,12 @@ class _Body:
         self._until: float | None = None
         self._received = 0
         self._ended = False
+
+    def __enter__(self) -> Receive:
+        return self  # type: ignore[return-value]  # a callable object of that shape
+
+    def __exit__(self, *_error: object) -> None:
+        self._bodies.give_back(self.held)
 
     async def __call__(self) -> Message:
         if self._ended:

@@ -246,8 +246,10 @@ def _request_id(scope: Scope) -> str:
 
 
 def _head_bytes(scope: Scope) -> int:
-    lines = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-    return lines + len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    for name, value in scope["headers"]:
+        size += len(name) + len(value) + 4
+    return size
 
 
 def _error_handler(translate: Translate) -> Callable[[AnyRequest, Exception], Response[dict[str, Any]]]:
