@@ -17,6 +17,7 @@ from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.kinds import Maker
 from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
+from paceline.policy.trouble import share_of_failures
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -37,10 +38,11 @@ async def go_on() -> None:
 
 
 class _Kin(NamedTuple):
-    """Numbers with the same figures share their answer. `maker` makes them the same object, so their ids say it."""
+    """Numbers with the same figures share their answer. What `maker` makes of them is then the same object, so its id
+    says it."""
 
     maker: Maker
-    answers: dict[tuple[float, ...], int | None]
+    answers: dict[tuple[int, float], int | None]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -161,13 +163,16 @@ class Picture:
         return kept[1]
 
     def _one_more(self, phone: str, priority: int, start_ms: int) -> int | None:
-        second = start_ms // PICTURE_AGE_MS
+        seen, second = self.phones.get(phone), start_ms // PICTURE_AGE_MS
+        if seen is None:
+            return None
         if second not in self._kin:
             self._kin[second] = _Kin(Maker(self.rules, start_ms), {})
         maker, answers = self._kin[second]
-        crew = crew_of(self._seats(phone, priority), self.rules, now_ms=start_ms, maker=maker)
-        figures = (*map(id, crew.kinds), crew.fails)
+        kind = maker.of(seen.facts, load=seen.ahead_of(priority), parked=seen.parked)
+        figures = (id(kind), share_of_failures([seen.facts], now_ms=start_ms))
         if figures not in answers:
+            crew = self.crew(phone, priority, start_ms=start_ms)
             answers[figures] = prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
         return answers[figures]
 

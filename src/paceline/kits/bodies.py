@@ -8,6 +8,7 @@ request's head takes.
 
 import asyncio
 import contextlib
+import math
 from collections.abc import MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -98,6 +99,9 @@ class _Body(AbstractContextManager[Receive]):
         if (header(self._scope, b"content-encoding") or "").strip().lower() not in ("identity", ""):
             message = "send the body as it is, without Content-Encoding"
             raise Problem(415, "UNSUPPORTED_ENCODING", message, field="Content-Encoding")
+        if WHOLE in self._scope:
+            self._until = math.inf
+            return
         self._until = asyncio.get_running_loop().time() + WHOLE_FACTOR * self._bodies.limits.piece_seconds
         with contextlib.suppress(ValueError):
             # What is announced is refused before it is sent.

@@ -73,16 +73,13 @@ class Crew(msgspec.Struct, frozen=True):
         )
 
 
-def crew_of(
-    seats: Sequence[Seat], rules: Rules, *, now_ms: int, known: Crew | None = None, maker: Maker | None = None
-) -> Crew:
+def crew_of(seats: Sequence[Seat], rules: Rules, *, now_ms: int, known: Crew | None = None) -> Crew:
     """Who is away gets nothing new while others are there; if nobody is, all will come back or nothing goes.
 
     Of seats that are the very same in `known`, a crew of the same moment and rules, the kinds are taken over: in a
-    large fleet making them is most of the work. With the same `maker` several crews of about the same moment have
-    their kinds in common.
+    large fleet making them is most of the work.
     """
-    maker = maker or Maker(rules, now_ms)
+    maker = Maker(rules, now_ms)
     waits_for_all = not any(seat.is_connected for seat in seats)
     before: Sequence[Seat] = ()
     kinds_before: Sequence[Kind | None] = ()
