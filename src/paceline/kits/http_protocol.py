@@ -62,8 +62,12 @@ class Protocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # What stands behind a body is nobody's: the answer may have gone out already.
-        if not self._is_in_body:
-            super().on_header(name, value.rstrip(b" \t"))
+        if self._is_in_body:
+            return
+        name, value = name.lower(), value.rstrip(b" \t")
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade():
