@@ -4,6 +4,7 @@ in our shape."""
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -46,6 +47,9 @@ class Connection:
     async def word(self) -> bytes:
         return await asyncio.wait_for(self._reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
 
+    async def bytes_of(self, count: int) -> bytes:
+        return await asyncio.wait_for(self._reader.readexactly(count), PATIENCE_SECONDS)
+
     async def answer(self) -> tuple[int, bytes]:
         head = await self.word()
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
@@ -61,7 +65,13 @@ class Connection:
 
 @pytest.fixture
 async def connection() -> AsyncIterator[Connection]:
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http=Quick, lifespan="off", log_config=None))
+    async with connected(app) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def connected(to: Any) -> AsyncIterator[Connection]:
+    server = uvicorn.Server(uvicorn.Config(to, port=0, http=Quick, lifespan="off", log_config=None))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup()
@@ -193,3 +203,45 @@ async def test_a_websocket_is_not_held_to_the_time_of_a_head(connection: Connect
     assert (await connection.word()).startswith(b"HTTP/1.1 101 ")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(connection.rest(), 2 * Quick.head_seconds)
+
+
+ANSWERS: dict[str, list[dict[str, Any]]] = {
+    "whole": [{"body": b"abcd"}],
+    "in pieces": [{"body": b"ab", "more_body": True}, {"body": b"cd", "more_body": True}, {"body": b""}],
+    "too long": [{"body": b"abcde"}],
+    "no body": [{}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "expected"),
+    [
+        pytest.param("whole", b"GET", b"abcd", id="whole"),
+        pytest.param("whole", b"HEAD", b"", id="of which only the head is wanted"),
+        pytest.param("in pieces", b"GET", b"abcd", id="in pieces"),
+        pytest.param("too long", b"GET", None, id="not as long as it says"),
+        pytest.param("no body", b"GET", None, id="without the body it announces"),
+    ],
+)
+async def test_an_answer_comes_as_it_was_given_and_is_never_other_than_its_head_says(
+    name: str, method: bytes, expected: bytes | None
+) -> None:
+    async def answering(_scope: Any, _receive: Any, send: Any) -> None:
+        headers = [[b"content-length", b"4"], [b"x-a", b"b"]]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for piece in ANSWERS[name]:
+            await send({"type": "http.response.body", **piece})
+
+    async with connected(answering) as connection:
+        await connection.send(method + b" / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        closed = await connection.rest()
+    async with connected(answering) as connection:
+        await connection.send(method + b" / HTTP/1.1\r\nHost: a\r\n\r\n")
+        if expected is None:
+            assert await connection.rest() == b""
+            return
+        head = await connection.word()
+        assert b"\r\nx-a: b\r\n" in head
+        assert await connection.bytes_of(len(expected)) == expected
+    assert closed.endswith(b"\r\n\r\n" + expected)
+    assert b"connection: close" in closed

@@ -23,7 +23,7 @@ class Cycle(RequestResponseCycle):
         if head is None:
             await super().send(message)
         elif self._is_plain(head, message):
-            self._answer(head, message["body"])
+            self._answer(head, message.get("body", b""))
         else:
             self.response_started = False
             await super().send(head)
@@ -47,7 +47,7 @@ class Cycle(RequestResponseCycle):
             raise RuntimeError("a header has characters that it must not have")
         if int(dict(headers)[b"content-length"]) != len(body):
             raise RuntimeError("the answer is not as long as it says")
-        lines = [b"%b: %b\r\n" % header for header in headers]
+        lines = [b"%b: %b\r\n" % (name, value) for name, value in headers]
         self.transport.write(b"".join([STATUS_LINE[head["status"]], *lines, b"\r\n", body]))
         self.waiting_for_100_continue, self.response_complete = False, True
         self.message_event.set()
@@ -55,4 +55,6 @@ class Cycle(RequestResponseCycle):
 
 
 def _is_measured(message: Any) -> bool:
-    return message["type"] == "http.response.start" and any(name == b"content-length" for name, _ in message["headers"])
+    if message["type"] != "http.response.start":
+        return False
+    return any(name == b"content-length" for name, _ in message.get("headers", ()))
