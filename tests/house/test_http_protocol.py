@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
 from paceline.kits.http_protocol import UNREAD_LIMIT, Protocol
 
@@ -119,6 +120,32 @@ async def test_what_is_no_http_is_told_so_in_our_shape(connection: Connection) -
     await connection.send(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
     assert error_of(await connection.answer()) == (400, "INVALID_HTTP")
     assert await connection.rest() == b""
+
+
+class Wire(asyncio.Transport):
+    """Where all that is sent comes in one piece, as it may and seldom does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return bool(self.written)
+
+
+async def test_what_is_wrong_and_too_long_is_refused_once() -> None:
+    config = uvicorn.Config(app, http=Quick, log_config=None)
+    protocol, wire = Quick(config, ServerState(), {}), Wire()
+    protocol.connection_made(wire)
+    protocol.data_received(b"SSH-2.0-" + b"a" * UNREAD_LIMIT)
+    protocol.data_received(b"and more of it")
+    assert len(wire.written) == 1
 
 
 async def test_what_is_wrong_after_the_answer_ends_the_connection_without_a_word(connection: Connection) -> None:

@@ -36,6 +36,7 @@ class Protocol(HttpToolsProtocol):
     _is_in_body = False
     """The head was read, the end of its body was not."""
     _is_refused = False
+    """What came cannot be read on; what still comes is thrown away."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -56,7 +57,7 @@ class Protocol(HttpToolsProtocol):
             self._upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.send_400_response("")
-        if self._unread > (self.config.h11_max_incomplete_event_size or UNREAD_LIMIT):
+        if not self._is_refused and self._unread > (self.config.h11_max_incomplete_event_size or UNREAD_LIMIT):
             self._refuse(Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True))
         self._watch()
 
@@ -105,21 +106,19 @@ class Protocol(HttpToolsProtocol):
         self.scope["raw_path"], self.scope["path"] = raw_path, unquote(raw_path.decode("ascii"))
         self.scope["method"] = self.parser.get_method().decode("ascii")
         self.scope["http_version"] = version = self.parser.get_http_version()
-        before, self.cycle = (
-            self.cycle,
-            Cycle(
-                scope=self.scope,
-                transport=self.transport,
-                flow=self.flow,
-                logger=self.logger,
-                access_logger=self.access_logger,
-                access_log=self.access_log,
-                default_headers=self.server_state.default_headers,
-                message_event=asyncio.Event(),
-                expect_100_continue=self.expect_100_continue,
-                keep_alive=version != "1.0" and self.parser.should_keep_alive(),
-                on_response=self.on_response_complete,
-            ),
+        before = self.cycle
+        self.cycle = Cycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
         )
         if before is None or before.response_complete:
             self._start_asgi_task(self.cycle, self.app)
