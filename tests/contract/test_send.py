@@ -171,19 +171,3 @@ async def test_a_restricted_number_gets_only_people_it_knows(platform: Platform)
     for to, phone in (("972529876544", OTHER_PHONE), (FRIEND, PHONE)):
         body = (await send(platform, to=to)).json()
         assert (await platform.message(body["messageId"]))["phone"] == phone
-
-
-async def test_a_person_stays_with_their_number_and_no_other_counts_the_send(platform: Platform) -> None:
-    """The number is chosen before it is known who writes to this person; what was chosen in vain is free again."""
-    await platform.connect()
-    await platform.connect("s2", OTHER_PHONE)
-    sent = [(await send(platform)).json()["messageId"] for _ in range(5)]
-    assert len({(await platform.message(message))["phone"] for message in sent}) == 1
-    fleet = (await platform.intake.watcher.look(platform.clock.now_ms())).fleet(priority=1, turn=0, now_ms=NOON)
-    assert sorted(load.load for load in fleet.loads.values()) == [0, 5]
-
-
-async def test_a_suppressed_recipient_is_a_422_also_while_no_number_is_there(platform: Platform) -> None:
-    await platform.gateway.post("/v1/suppressions", json={"to": FRIEND})
-    async with platform.nothing_stored():
-        refused(await send(platform, to=f"+{FRIEND}"), 422, "SUPPRESSED", "to")

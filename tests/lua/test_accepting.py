@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from paceline.domain.jobs import Contact, encode_contact
-from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.jobs import Idem
 from paceline.store.scripts import CHUNK
@@ -98,26 +97,6 @@ class TestSingleSend:
         again = stage.store.jobs.accept_send(job, Contact("972540000001"), PHONE, now_ms=stage.now)
         assert value_of(again).code == "EXISTS"
         assert stage.dump() == before
-
-    def test_who_is_on_the_list_is_refused_in_the_same_step(self, stage: Stage) -> None:
-        """Whoever looked before could have looked a moment too early."""
-        stage.redis.zadd(keys.suppressions(), {recipient(1): 0})
-        job, before = stage.new_job(1, single=True), stage.dump()
-        sending = stage.store.jobs.accept_send(job, Contact(recipient(1)), PHONE, now_ms=stage.now, asks=True)
-        assert value_of(sending).code == "SUPPRESSED"
-        assert stage.dump() == before
-
-    def test_who_was_taken_for_new_and_has_a_number_is_told_with_it(self, stage: Stage) -> None:
-        stage.send(recipient(1))
-        job, before = stage.new_job(1, single=True), stage.dump()
-        sending = stage.store.jobs.accept_send(
-            job, Contact(recipient(1)), "972500000002", now_ms=stage.now, is_new=True
-        )
-        answer = value_of(sending)
-        assert (answer.code, answer.sticky) == ("BOUND", Sticky(PHONE, stage.now))
-        assert stage.dump() == before
-        sending = stage.store.jobs.accept_send(job, Contact(recipient(2)), PHONE, now_ms=stage.now, is_new=True)
-        assert value_of(sending).code == "OK"
 
     def test_a_phone_has_a_limit_of_them(self, stage: Stage) -> None:
         stage.redis.sadd(keys.singles(PHONE), *range(999))

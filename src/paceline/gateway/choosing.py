@@ -58,11 +58,6 @@ class Choosing:
             return decision.phone, picture
         return None, picture
 
-    def take_back(self, picture: Picture, job: Job, phone: str, *, now_ms: int) -> None:
-        """It was chosen for somebody whom another number may write to already."""
-        if job.phone is None:
-            picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms).take_back(phone)
-
     async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
         fleet = picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms)
         known: frozenset[str] = frozenset()

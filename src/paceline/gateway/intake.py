@@ -177,12 +177,10 @@ class Intake:
             single=True,
             request_id=request_id(),
         )
-        # Most people are written to for the first time in a while. Who is not, the store says, and is chosen for again.
-        accepted = await self._accept_send(job, Contact(to), None, idem_key, now_ms, is_new=job.phone is None)
-        if isinstance(accepted, Sticky):
-            accepted = await self._accept_send(job, Contact(to), accepted, idem_key, now_ms)
-        assert not isinstance(accepted, Sticky)
-        return accepted
+        is_suppressed, sticky = await self._store.jobs.person(to)
+        if is_suppressed:
+            raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
+        return await self._accept_send(job, Contact(to), sticky, idem_key, now_ms)
 
     async def batch(
         self, request: BatchRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int
@@ -218,23 +216,10 @@ class Intake:
         return receipts.repeated_batch(job) if code == "EXISTS" else answer
 
     async def _accept_send(
-        self,
-        job: Job,
-        contact: Contact,
-        sticky: Sticky | None,
-        idem_key: str | None,
-        now_ms: int,
-        *,
-        is_new: bool = False,
-    ) -> SendAccepted | Sticky:
-        """`is_new` supposes that no number writes to this person; one that does is the answer then."""
+        self, job: Job, contact: Contact, sticky: Sticky | None, idem_key: str | None, now_ms: int
+    ) -> SendAccepted:
         phone, picture = await self._numbers.single(job, contact.to, sticky, self.watcher, now_ms=now_ms)
         if phone is None:
-            is_suppressed, bound = await self._store.jobs.person(contact.to)
-            if is_suppressed:
-                raise _suppressed()
-            if is_new and bound is not None:
-                return bound
             # Nobody can take it now: it waits like any job, and goes on by itself.
             estimate = picture.job(job, 1, now_ms=now_ms, expires_ms=None)
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
@@ -242,15 +227,9 @@ class Intake:
             return answer
         when = picture.single(phone, priority=job.priority, start_ms=job.scheduled_at(0))
         draft = receipts.send_receipt(job.job_id, None, when)
-        idem = receipts.idem(job.accepted_by, idem_key, draft)
         accepted = await self._store.jobs.accept_send(
-            job, contact, phone, now_ms=now_ms, idem=idem, asks=True, is_new=is_new
+            job, contact, phone, now_ms=now_ms, idem=receipts.idem(job.accepted_by, idem_key, draft)
         )
-        if accepted.code == "SUPPRESSED":
-            raise _suppressed()
-        if accepted.sticky is not None:
-            self._numbers.take_back(picture, job, phone, now_ms=now_ms)
-            return accepted.sticky
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)
@@ -284,7 +263,3 @@ class Intake:
         if request.media_url is not None:
             return await self._media.from_url(request.media_url, request.mode, now_ms=now_ms)
         return await self._media.by_ref(request.media_ref or "", request.mode)
-
-
-def _suppressed() -> Unprocessable:
-    return Unprocessable("SUPPRESSED", "this person must not be written to", field="to")

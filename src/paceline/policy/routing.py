@@ -172,20 +172,14 @@ class Fleet:
             self.count(decision.phone)
         return decision
 
-    def take_back(self, phone: str) -> None:
-        """It was chosen last, and the task goes elsewhere: as if it had not been."""
-        self.count(phone, -1)
-        if self._ring and self._ring[-1].phone == phone:
-            self._ring.rotate(1)
-
-    def count(self, phone: str, by: int = 1) -> None:
+    def count(self, phone: str) -> None:
         """One more task waits for this number, whoever sent it there."""
         load = self.loads.get(phone)
         if load is None:
             return
-        load.load += by
-        load.room -= by
-        load.wide_room -= by
+        load.load += 1
+        load.room -= 1
+        load.wide_room -= 1
         if load.available and (load.takes_new or self._all_locked):
             heappush(self._heap if load.takes_new else self._locked, self._ranked(load))
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from paceline.domain.errors import Unavailable
 
-Order = dict[str, Any]
+Order = Any
+"""What one of them asks for."""
 
 
 class Gather:
     def __init__(self, call: Callable[[list[Order]], Awaitable[list[Any]]], *, most: int, abreast: int = 1) -> None:
-        """`call` answers each order in its place; at most so many go in one call, and so many calls are under way at
-        once."""
+        """`call` answers each order in its place, with an error if only that one failed; at most so many go in one
+        call, and so many calls are under way at once."""
         self._call = call
         self._most = most
         self._abreast = abreast
@@ -53,7 +54,9 @@ class Gather:
         try:
             answers = await self._call([order for order, _ in together])
             for (_, answered), answer in zip(together, answers, strict=True):
-                if not answered.done():
+                if isinstance(answer, Exception):
+                    _fail([(None, answered)], answer)
+                elif not answered.done():
                     answered.set_result(answer)
         except Exception as error:
             # It is not known what became of any of them; each is told, and may repeat it. Those behind them need not

@@ -11,7 +11,7 @@ from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encod
 from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
-from paceline.store.client import Command
+from paceline.store.client import Command, RedisError
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -37,12 +37,6 @@ class Replay(msgspec.Struct, frozen=True):
 
 class Accepted(Answer, frozen=True):
     position: int = 0
-    bound: list[Any] = []
-    """The number that writes to this person, as it is stored."""
-
-    @property
-    def sticky(self) -> Sticky | None:
-        return _sticky(self.bound) if self.bound else None
 
 
 class Turn(Answer, frozen=True):
@@ -108,6 +102,7 @@ _asked = msgspec.json.Decoder(_Asked)
 class Jobs:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self._person = caller.together(self._people)
 
     async def stage(self, job_id: str, contacts: Sequence[Contact]) -> int:
         """Writes the contacts before the job exists; returns how many chunks there are."""
@@ -127,23 +122,13 @@ class Jobs:
         return answer.code
 
     async def accept_send(
-        self,
-        job: Job,
-        contact: Contact,
-        phone: str,
-        *,
-        now_ms: int,
-        idem: Idem | None = None,
-        asks: bool = False,
-        is_new: bool = False,
+        self, job: Job, contact: Contact, phone: str, *, now_ms: int, idem: Idem | None = None
     ) -> Accepted:
-        """With `asks` refused as SUPPRESSED for a person on the list, with `is_new` as BOUND for one whom a number
-        writes to: whoever supposes that need not look first."""
         return await self._caller.join(
             "accept_send", Accepted, job=job.job_id, json=encode_job(job), task=job.task_id(0),
             contact=encode_contact(contact), phone=phone, to=contact.to, tz=contact.timezone,
             expiresAt=job.expires_at(0), priority=job.priority, sendAt=job.send_at, limit=SINGLE_SENDS_LIMIT,
-            now=now_ms, media=job.media and job.media.ref, idem=idem, asks=asks or None, isNew=is_new or None,
+            now=now_ms, media=job.media and job.media.ref, idem=idem,
         )  # fmt: skip
 
     async def next_turn(self, *, now_ms: int, lease_ms: int) -> Turn:
@@ -181,10 +166,19 @@ class Jobs:
 
     async def person(self, to: str) -> tuple[bool, Sticky | None]:
         """Whether they are on the suppression list, and which number writes to them."""
-        listed, row = await self._caller.read(
-            ("ZSCORE", keys.suppressions(), to), ("HMGET", keys.sticky(to), "phone", "at", "warm")
-        )
-        return listed is not None, _sticky(row)
+        found: tuple[bool, Sticky | None] = await self._person(to)
+        return found
+
+    async def _people(self, recipients: list[str]) -> list[Any]:
+        try:
+            listed, *rows = await self._caller.read(
+                ("ZMSCORE", keys.suppressions(), *recipients),
+                *[("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients],
+            )
+        except RedisError as error:
+            # Of one of them something else is stored than we write; that is no fault of the others.
+            return [error] if len(recipients) == 1 else [(await self._people([to]))[0] for to in recipients]
+        return [(score is not None, _sticky(row)) for score, row in zip(listed, rows, strict=True)]
 
     async def known_by(self, phones: Sequence[str], recipients: Sequence[str]) -> list[frozenset[str]]:
         """Which of these phones have talked with each recipient."""
