@@ -5,10 +5,10 @@
     (cd bench/node && npm install --no-save --ignore-scripts) first; needs `wrk` on the PATH
 
 `POST /api/v1/send` with 64 connections. Each server has the same Redis (`appendfsync always`), looks up the suppression
-list and the recipient's number, and accepts with the same script. What ours does beyond that (choosing among the fleet
-by load, rate limits, request ids, strict JSON, numbers checked by their country's plan, the forecast in the answer)
-the others do not. CPU µs is the server's processor time for a request: on a busy machine it says more than requests a
-second.
+list and the recipient's number, and accepts with the same script. Ours does both for many requests in one call. What
+ours does beyond that (choosing among the fleet by load, rate limits, request ids, strict JSON, numbers checked by their
+country's plan, the forecast in the answer) the others do not. CPU µs is the server's processor time for a request: on a
+busy machine it says more than requests a second.
 """
 
 import argparse

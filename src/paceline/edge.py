@@ -21,6 +21,7 @@ from paceline import __version__
 from paceline.apidoc import CATALOGUE, SECURITY
 from paceline.domain.errors import Forbidden, RequestError, TooMany, Unauthorized, Unavailable
 from paceline.kits.clock import Clock
+from paceline.kits.headers import header
 from paceline.kits.openapi import Reference
 from paceline.kits.ratelimit import Meter, Verdict
 from paceline.kits.web import ANSWER_HEADERS, AnyRequest, Handler, Problem, Service, create_service
@@ -119,32 +120,34 @@ class Keys:
     async def is_live(self, key_id: str) -> bool:
         """For what goes on after its request was let in: a stream ends with its key."""
         now_ms = self._clock.now_ms()
-        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all())
+        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all(now_ms))
 
     def requires(self, *scopes: str) -> Guard:
         """Any one of these; `admin` includes them all."""
 
         async def guard(connection: Connection, _handler: BaseRouteHandler) -> None:
-            record = await self._identified(connection)
+            now_ms = self._clock.now_ms()
+            record = await self._identified(connection, now_ms)
             connection.scope["auth"] = record
-            self._count(connection, record)
+            self._count(connection, record, now_ms)
             if not {*scopes, "admin"} & {*record.scopes}:
                 raise Forbidden("FORBIDDEN", f"this key has no {scopes[0]!r} scope", details={"scope": scopes[0]})
 
         guard.required_scopes = scopes  # type: ignore[attr-defined]  # for the test that walks all routes
         return guard
 
-    async def _identified(self, connection: Connection) -> ApiKeyRecord:
+    async def _identified(self, connection: Connection, now_ms: int) -> ApiKeyRecord:
         key = _presented(connection)
         if key is None:
             self._refuse(connection, "send a key as X-API-KEY or Authorization: Bearer")
         presented = digest(key)
         # What nobody knows may have been made a moment ago, by another process.
-        record = _matching(await self._all(), presented) or _matching(await self._all(UNKNOWN_AGE_MS), presented)
+        record = _matching(await self._all(now_ms), presented)
+        record = record or _matching(await self._all(now_ms, UNKNOWN_AGE_MS), presented)
         if record is None:
             self._refuse(connection, "this key is not valid")
         # Who shows the whole key may know what became of it.
-        if fault := _fault(record, self._clock.now_ms()):
+        if fault := _fault(record, now_ms):
             self._refuse(connection, fault)
         return record
 
@@ -159,9 +162,8 @@ class Keys:
             raise _too_many("too many requests without a valid key from this address", "address", verdict)
         raise Unauthorized("UNAUTHORIZED", why)
 
-    def _count(self, connection: Connection, record: ApiKeyRecord) -> None:
+    def _count(self, connection: Connection, record: ApiKeyRecord, now_ms: int) -> None:
         """One request of this key, unless its limit or that of all keys is reached: then it counts for neither."""
-        now_ms = self._clock.now_ms()
         rate = self._limits.per_key if record.rate_per_minute is None else record.rate_per_minute
         # The names cannot meet: a key's id is never the star.
         asked = [
@@ -180,9 +182,8 @@ class Keys:
         if verdicts:
             _tell(connection, verdicts[0][1])
 
-    async def _all(self, age_ms: int = KEYS_AGE_MS) -> list[ApiKeyRecord]:
+    async def _all(self, now_ms: int, age_ms: int = KEYS_AGE_MS) -> list[ApiKeyRecord]:
         """Every key, as of so long ago. Requests that come together share one reading, and its failure."""
-        now_ms = self._clock.now_ms()
         if now_ms - self._read_at_ms >= age_ms:
             if self._reading is None:
                 self._reading = asyncio.create_task(self._read(now_ms), name="keys")
@@ -253,9 +254,9 @@ def _address(connection: Connection) -> str:
 
 
 def _presented(connection: Connection) -> bytes | None:
-    key = connection.headers.get("x-api-key")
+    key = header(connection.scope, b"x-api-key")
     if not key:
-        kind, _, key = connection.headers.get("authorization", "").partition(" ")
+        kind, _, key = (header(connection.scope, b"authorization") or "").partition(" ")
         key = key.strip() if kind.lower() == "bearer" else ""
     # Headers are decoded as Latin-1; these are the bytes that were sent.
     return key.encode("latin-1") if key else None

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
-from paceline.gateway.picture import Watcher
+from paceline.gateway.picture import SLICE, Picture, Watcher
+from paceline.gateway.pressure import NoRoom, Pressure
 from paceline.policy.facts import PhoneFacts, Rules, SessionFacts
 from paceline.policy.routing import To
 from paceline.policy.trust import parse
@@ -32,7 +33,7 @@ class Readings:
         self.pacers = SimpleNamespace(fleet=self._fleet)
         self.jobs = SimpleNamespace(unrouted=self._unrouted)
 
-    async def _fleet(self) -> list[FleetPhone]:
+    async def _fleet(self, **_page: int) -> list[FleetPhone]:
         self.count += 1
         await self.go_on.wait()
         return self._found
@@ -122,3 +123,57 @@ async def test_sends_that_share_a_picture_spread_over_the_numbers() -> None:
     picture = await Watcher(Readings(3), RULES).look(NOON)  # type: ignore[arg-type]
     chosen = [picture.fleet(priority=1, turn=n, now_ms=NOON).route(None, now_ms=NOON) for n in range(3)]
     assert len({decision.phone for decision in chosen if isinstance(decision, To)}) == 3
+
+
+async def test_a_new_picture_is_made_ready_in_slices() -> None:
+    """Judging a thousand numbers in one go would keep all requests waiting."""
+    breaths = 0
+
+    async def breathe() -> None:
+        nonlocal breaths
+        breaths += 1
+
+    store = Readings(2 * SLICE + 1)
+    watcher = Watcher(store, RULES, breathe=breathe)  # type: ignore[arg-type]
+    (await watcher.look(NOON)).fleet(priority=2, turn=0, now_ms=NOON)
+    assert breaths == 0
+    picture = await watcher.look(NOON + 1_000)
+    assert breaths == 3
+    assert picture.fleet(priority=2, turn=0, now_ms=NOON + 1_000).loads.keys() == picture.phones.keys()
+
+
+async def test_numbers_share_a_forecast_only_with_those_of_the_same_figures() -> None:
+    *alike, busy = Readings(3)._found
+    busy = FleetPhone(busy.facts, (30, 0, 0))
+    picture = Picture([*alike, busy], {}, RULES)
+    first, second, later = (picture.single(phone, priority=1, start_ms=NOON) for phone in picture.phones)
+    assert first is not None
+    assert first == second
+    assert later is not None
+    assert later > first
+    assert picture.single(busy.facts.phone, priority=3, start_ms=NOON) == first
+    assert picture.single("nobody", priority=1, start_ms=NOON) is None
+
+
+async def test_memory_is_looked_at_by_one_request_while_the_others_go_by_what_was_seen() -> None:
+    """Else every second all requests of the moment ask for it, and wait."""
+    looks, go_on = 0, asyncio.Event()
+
+    async def memory_is_short() -> bool:
+        nonlocal looks
+        looks += 1
+        await go_on.wait()
+        return looks > 1
+
+    pressure = Pressure(SimpleNamespace(guards=SimpleNamespace(memory_is_short=memory_is_short)))  # type: ignore[arg-type]
+    go_on.set()
+    await pressure.check(NOON)
+    go_on.clear()
+    first = asyncio.ensure_future(pressure.check(NOON + 1_000))
+    await asyncio.sleep(0)
+    for _ in range(9):
+        await pressure.check(NOON + 1_000)
+    assert looks == 2
+    go_on.set()
+    with pytest.raises(NoRoom):
+        await first

@@ -48,7 +48,7 @@ def passed() -> Iterator[list[str]]:
 def test_a_hook_takes_the_place_of_the_files(
     passed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PACELINE_FAILPOINTS", str(tmp_path))
+    monkeypatch.setattr("paceline.kits.failpoint._directory", str(tmp_path))
     (tmp_path / "chunk-routed").touch()
     failpoint("chunk-routed")
     assert passed == ["chunk-routed"]

@@ -4,12 +4,14 @@ in our shape."""
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
-from paceline.kits.http_protocol import Protocol
+from paceline.kits.http_protocol import UNREAD_LIMIT, Protocol
 
 PATIENCE_SECONDS = 20.0
 
@@ -18,12 +20,20 @@ class Quick(Protocol):
     head_seconds = 0.2
 
 
-async def app(scope: Any, _receive: Any, send: Any) -> None:
-    """Answers at once, whatever is still to come."""
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """Answers at once, whatever is still to come; `/echo` with the body, when that is whole."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await receive()
     if scope["type"] == "http":
-        headers = [(b"content-length", b"2")]
+        content, is_more = b"ok", scope["path"] == "/echo"
+        while is_more:
+            message = await receive()
+            content, is_more = content + message.get("body", b""), message.get("more_body", False)
+        headers = [(b"content-length", b"%d" % len(content))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"ok"})
+        await send({"type": "http.response.body", "body": content})
 
 
 class Connection:
@@ -35,8 +45,14 @@ class Connection:
         self._writer.write(content)
         await self._writer.drain()
 
+    async def word(self) -> bytes:
+        return await asyncio.wait_for(self._reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+
+    async def bytes_of(self, count: int) -> bytes:
+        return await asyncio.wait_for(self._reader.readexactly(count), PATIENCE_SECONDS)
+
     async def answer(self) -> tuple[int, bytes]:
-        head = await asyncio.wait_for(self._reader.readuntil(b"\r\n\r\n"), PATIENCE_SECONDS)
+        head = await self.word()
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
         return int(head.split()[1]), await self._reader.readexactly(length)
 
@@ -50,7 +66,13 @@ class Connection:
 
 @pytest.fixture
 async def connection() -> AsyncIterator[Connection]:
-    server = uvicorn.Server(uvicorn.Config(app, port=0, http=Quick, lifespan="off", log_config=None))
+    async with connected(app) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def connected(to: Any) -> AsyncIterator[Connection]:
+    server = uvicorn.Server(uvicorn.Config(to, port=0, http=Quick, lifespan="off", log_config=None))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup()
@@ -100,9 +122,153 @@ async def test_what_is_no_http_is_told_so_in_our_shape(connection: Connection) -
     assert await connection.rest() == b""
 
 
+class Wire(asyncio.Transport):
+    """Where all that is sent comes in one piece, as it may and seldom does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return bool(self.written)
+
+
+async def test_what_is_wrong_and_too_long_is_refused_once() -> None:
+    config = uvicorn.Config(app, http=Quick, log_config=None)
+    protocol, wire = Quick(config, ServerState(), {}), Wire()
+    protocol.connection_made(wire)
+    protocol.data_received(b"SSH-2.0-" + b"a" * UNREAD_LIMIT)
+    protocol.data_received(b"and more of it")
+    assert len(wire.written) == 1
+
+
 async def test_what_is_wrong_after_the_answer_ends_the_connection_without_a_word(connection: Connection) -> None:
     """uvicorn would fail to answer twice, and log that as a fault of its own."""
     await connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
     assert await connection.answer() == (200, b"ok")
     await connection.send(b"no length\r\n")
     assert await connection.rest() == b""
+
+
+ECHO = b"POST /echo HTTP/1.1\r\nHost: a\r\n"
+CHUNKED = ECHO + b"Transfer-Encoding: chunked\r\n\r\n"
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+
+
+@pytest.mark.parametrize("cut", [10, 100, 175, 178], ids=["in the line", "in the head", "in the body", "not at all"])
+async def test_who_offers_another_protocol_is_answered_in_this_one_with_its_body(
+    connection: Connection, cut: int
+) -> None:
+    """As Java's client does with the first request of every connection. The parser would take the body for the other
+    protocol's, and the caller would wait for ever."""
+    sent = ECHO + OFFER + b"Content-Length: 3\r\n\r\nabc"
+    await connection.send(sent[:cut])
+    await asyncio.sleep(0)
+    await connection.send(sent[cut:] + ECHO + b"Content-Length: 0\r\n\r\n")
+    assert [await connection.answer(), await connection.answer()] == [(200, b"okabc"), (200, b"ok")]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="no host"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", id="two hosts"),
+        pytest.param(b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", id="another version"),
+        pytest.param(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", id="a tunnel"),
+        pytest.param(ECHO + b"Transfer-Encoding: gzip, chunked\r\n\r\n", id="a packed body"),
+        pytest.param(ECHO + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", id="two ways to end"),
+    ],
+)
+async def test_what_could_be_understood_in_two_ways_is_refused(connection: Connection, sent: bytes) -> None:
+    await connection.send(sent)
+    assert error_of(await connection.answer()) == (400, "INVALID_HTTP")
+    assert await connection.rest() == b""
+
+
+@pytest.mark.parametrize("begun", [b"GET /", ECHO + b"X: "], ids=["line", "head"])
+async def test_a_head_that_is_not_whole_after_64_kb_is_a_431(connection: Connection, begun: bytes) -> None:
+    await connection.send(begun + b"a" * UNREAD_LIMIT)
+    assert error_of(await connection.answer()) == (431, "HEADERS_TOO_LARGE")
+
+
+async def test_what_stands_behind_a_body_has_the_same_limit(connection: Connection) -> None:
+    await connection.send(ECHO + b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert await connection.word() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    await connection.send(b"0\r\nX: " + b"a" * UNREAD_LIMIT)
+    assert error_of(await connection.answer()) == (431, "HEADERS_TOO_LARGE")
+
+
+async def test_what_stands_behind_a_body_is_left_out(connection: Connection) -> None:
+    await connection.send(CHUNKED + b"3\r\nabc\r\n0\r\nX-API-KEY: a\r\n\r\n" + CHUNKED + b"0\r\n\r\n")
+    assert [await connection.answer(), await connection.answer()] == [(200, b"okabc"), (200, b"ok")]
+
+
+async def test_an_answer_that_is_owed_comes_before_the_end_for_what_follows_it(connection: Connection) -> None:
+    """Two requests at once, of which the second is none: its refusal must not be taken for the first one's answer."""
+    await connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nno request\r\n\r\n")
+    assert await connection.answer() == (200, b"ok")
+    assert await connection.rest() == b""
+
+
+async def test_after_the_rest_of_an_answered_body_the_connection_is_kept(connection: Connection) -> None:
+    await connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n")
+    assert await connection.answer() == (200, b"ok")
+    await connection.send(b"the rest")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(connection.rest(), 2 * Quick.head_seconds)
+
+
+async def test_a_websocket_is_not_held_to_the_time_of_a_head(connection: Connection) -> None:
+    key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+    await connection.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" + key + b"\r\n")
+    assert (await connection.word()).startswith(b"HTTP/1.1 101 ")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(connection.rest(), 2 * Quick.head_seconds)
+
+
+ANSWERS: dict[str, list[dict[str, Any]]] = {
+    "whole": [{"body": b"abcd"}],
+    "in pieces": [{"body": b"ab", "more_body": True}, {"body": b"cd", "more_body": True}, {"body": b""}],
+    "too long": [{"body": b"abcde"}],
+    "no body": [{}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "expected"),
+    [
+        pytest.param("whole", b"GET", b"abcd", id="whole"),
+        pytest.param("whole", b"HEAD", b"", id="of which only the head is wanted"),
+        pytest.param("in pieces", b"GET", b"abcd", id="in pieces"),
+        pytest.param("too long", b"GET", None, id="not as long as it says"),
+        pytest.param("no body", b"GET", None, id="without the body it announces"),
+    ],
+)
+async def test_an_answer_comes_as_it_was_given_and_is_never_other_than_its_head_says(
+    name: str, method: bytes, expected: bytes | None
+) -> None:
+    async def answering(_scope: Any, _receive: Any, send: Any) -> None:
+        headers = [[b"content-length", b"4"], [b"x-a", b"b"]]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for piece in ANSWERS[name]:
+            await send({"type": "http.response.body", **piece})
+
+    async with connected(answering) as connection:
+        await connection.send(method + b" / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        closed = await connection.rest()
+    async with connected(answering) as connection:
+        await connection.send(method + b" / HTTP/1.1\r\nHost: a\r\n\r\n")
+        if expected is None:
+            assert await connection.rest() == b""
+            return
+        head = await connection.word()
+        assert b"\r\nx-a: b\r\n" in head
+        assert await connection.bytes_of(len(expected)) == expected
+    assert closed.endswith(b"\r\n\r\n" + expected)
+    assert b"connection: close" in closed

@@ -46,6 +46,19 @@ async def test_the_first_goes_at_once_and_those_that_come_meanwhile_together() -
     assert desk.calls == [[1], [2, 3, 4], [5]]
 
 
+async def test_so_many_calls_are_under_way_at_once() -> None:
+    desk = Desk()
+    gather = Gather(desk.call, most=3, abreast=2)
+    asked = []
+    for numbers in ([1], [2, 3], [4, 5]):
+        asked += ask(gather, *numbers)
+        await asyncio.sleep(0.01)
+    assert desk.calls == [[1], [2, 3]]
+    desk.open.set()
+    assert await asyncio.gather(*asked) == [10, 20, 30, 40, 50]
+    assert desk.calls == [[1], [2, 3], [4, 5]]
+
+
 async def test_an_error_is_told_to_all_of_the_call_and_the_next_goes_on() -> None:
     desk = Desk()
     gather = Gather(desk.call, most=10)
@@ -64,8 +77,8 @@ async def test_cut_off_everybody_is_told() -> None:
     await asyncio.sleep(0.01)
     others = ask(gather, 2, 3)
     await asyncio.sleep(0.01)
-    assert gather._going is not None
-    gather._going.cancel()
+    (going,) = gather._going
+    going.cancel()
     answers = await asyncio.gather(*first, *others, return_exceptions=True)
     assert [type(answer) for answer in answers] == [Unavailable] * 3
 

@@ -8,6 +8,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from paceline.domain.errors import Unavailable
+from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.client import RedisLink
 from paceline.store.scripts import ScriptConfig, load
@@ -248,3 +249,18 @@ class TestWakes:
         server.client.client_kill_filter(_type="pubsub")
         with pytest.raises(Unavailable):
             await asyncio.wait_for(first, 30)
+
+
+async def test_people_are_looked_up_together_and_what_is_wrong_with_one_does_not_touch_the_others(
+    link: RedisLink, server: LiveServer
+) -> None:
+    store, client = Store(link), server.client
+    client.set(keys.sticky("972540000002"), "no hash")
+    client.zadd(keys.suppressions(), {"972540000003": 1})
+    client.hset(keys.sticky("972540000001"), mapping={"phone": PHONE, "at": 5})
+    asked = [store.jobs.person(f"97254000000{number}") for number in range(4)]
+    nobody, known, wrong, listed = await asyncio.gather(*asked, return_exceptions=True)
+    assert nobody == (False, None)
+    assert known == (False, Sticky(PHONE, 5))
+    assert isinstance(wrong, ResponseError)
+    assert listed == (True, None)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS = frozenset(_CROCKFORD)
+_PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _ULID_LENGTH = 26
 
 
 def new_ulid(now_ms: int, rng: "Random") -> str:
     """48 bits of time and 80 bits of chance, sortable by time."""
-    value = (now_ms << 80) | rng.getrandbits(80)
-    return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return _written((now_ms << 80) | rng.getrandbits(80))
 
 
 def derived_job_id(*parts: str) -> str:
@@ -27,8 +27,11 @@ def derived_job_id(*parts: str) -> str:
     128 bits of a hash in the shape of a ULID; the time in front is chance here and says nothing.
     """
     named = "\0".join(parts).encode()
-    value = int.from_bytes(hashlib.sha256(named).digest()[:16], "big")
-    return "".join(_CROCKFORD[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return _written(int.from_bytes(hashlib.sha256(named).digest()[:16], "big"))
+
+
+def _written(value: int) -> str:
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def is_job_id(text: str) -> bool:

@@ -60,5 +60,7 @@ class Choosing:
 
     async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
         fleet = picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms)
-        (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])
+        known: frozenset[str] = frozenset()
+        if fleet.restricted:
+            (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])
         return fleet.route(sticky, known=known, now_ms=now_ms)

@@ -35,15 +35,13 @@ class Idempotency:
         self,
         *,
         by: str,
-        key: str | None,
+        key: str,
         body: str,
         job_id: str,
         now_ms: int,
         work: Callable[[str], Awaitable[bytes]],
     ) -> bytes:
         """The answer of `work(job_id)`, or that of the request that came first. `body` is the hash of the request."""
-        if key is None:
-            return await work(job_id)
         with self._working(by, key) as is_free:
             begun = await self._store.guards.begin(
                 by, key, body, job_id, now_ms=now_ms, holder=self._holder, is_free=is_free

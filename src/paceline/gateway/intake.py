@@ -17,7 +17,7 @@ from paceline.domain.text import variables
 from paceline.gateway import checks, receipts, stretches
 from paceline.gateway.choosing import Choosing
 from paceline.gateway.measures import Measures
-from paceline.gateway.picture import Watcher
+from paceline.gateway.picture import Breathe, Watcher, go_on
 from paceline.gateway.pressure import Pressure
 from paceline.gateway.schemas import (
     BatchAccepted,
@@ -52,10 +52,6 @@ class MediaPort(Protocol):
     async def from_url(self, url: str, mode: Mode, *, now_ms: int) -> Media: ...
 
 
-async def _go_on() -> None:
-    """In the World there is nobody to let by."""
-
-
 class Intake:
     def __init__(
         self,
@@ -66,7 +62,7 @@ class Intake:
         strategy: Strategy = "sticky",
         route_ahead: int = ROUTE_AHEAD,
         media: MediaPort | None = None,
-        breathe: Callable[[], Awaitable[None]] = _go_on,
+        breathe: Breathe = go_on,
         measures: Measures | None = None,
     ) -> None:
         self._store = store
@@ -74,7 +70,7 @@ class Intake:
         self._media = media
         self._breathe = breathe
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
-        self.watcher = Watcher(store, rules, strategy, route_ahead)
+        self.watcher = Watcher(store, rules, strategy, route_ahead, breathe)
         self.pressure = Pressure(store)
         self._numbers = Choosing(store)
         self.measures = measures or Measures()

@@ -3,6 +3,7 @@
 `Measures` keeps it to itself: virtual time has nobody to tell. The process has `GatewayMeasures`.
 """
 
+import logging
 from collections.abc import Iterable
 
 import structlog
@@ -16,6 +17,7 @@ from paceline.telemetry import catalogue as names
 from paceline.telemetry.fleet import seconds_since
 
 log = structlog.stdlib.get_logger(__name__)
+_lines = logging.getLogger(__name__)
 
 
 class Measures:
@@ -44,7 +46,8 @@ class GatewayMeasures(Measures):
             return
         self._jobs.inc()
         self._messages.inc(job.total)
-        if self._log_messages:
+        # Asked before the line is made: making it takes a good part of a request.
+        if self._log_messages and _lines.isEnabledFor(logging.INFO):
             log.info("accepted", request_id=job.request_id, job_id=job.job_id, messages=job.total, by=job.accepted_by)
 
     def posted(self, outcome: str, *, took_ms: int) -> None:

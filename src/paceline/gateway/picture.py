@@ -4,7 +4,8 @@ and for forecasts.
 No promise rests on it: what must hold is checked again by the scripts when a task is accepted, handed over, claimed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,8 +14,10 @@ from paceline.policy.course import Point, course
 from paceline.policy.crew import Crew, Seat, crew_of
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import ROUTE_AHEAD
+from paceline.policy.kinds import Maker
 from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
+from paceline.policy.trouble import share_of_failures
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -22,6 +25,24 @@ from paceline.store.store import Store
 PICTURE_AGE_MS = 1_000
 PHONES_A_SECOND = 1_000
 """A second of age for so many numbers: looking at 10,000 every second would keep Redis busy a third of the time."""
+
+SLICE = 50
+"""Numbers that are looked at in one go, here and in Redis: about a millisecond."""
+
+Breathe = Callable[[], Awaitable[None]]
+"""Lets others by, between two stretches of work."""
+
+
+async def go_on() -> None:
+    """In the World there is nobody to let by."""
+
+
+class _Kin(NamedTuple):
+    """Numbers with the same figures share their answer. What `maker` makes of them is then the same object, so its id
+    says it."""
+
+    maker: Maker
+    answers: dict[tuple[int, float], int | None]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -46,8 +67,11 @@ class Picture:
         self._unrouted = unrouted
         self._strategy: Strategy = strategy
         self._fleets: dict[int, Fleet] = {}
+        self._loads: dict[int, list[PhoneLoad]] = {}
+        """What a fleet will be made of, by its priority."""
         self._singles: dict[tuple[str, int], tuple[int, int | None]] = {}
         self._crews: dict[tuple[str | None, int], tuple[int, Crew]] = {}
+        self._kin: dict[int, _Kin] = {}
 
     @property
     def lasts_ms(self) -> int:
@@ -58,9 +82,19 @@ class Picture:
         """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin. Made once for
         all sends that share the picture: each choice counts for the next, so that they spread."""
         if priority not in self._fleets:
-            loads = (self._load(phone, priority, now_ms) for phone in self.phones.values())
+            loads = self._loads.pop(priority, None) or self._loads_of(self.phones.values(), priority, now_ms)
             self._fleets[priority] = Fleet(loads, strategy=self._strategy, turn=turn)
         return self._fleets[priority]
+
+    async def prepare(self, before: "Picture", breathe: Breathe, *, now_ms: int) -> None:
+        """For the sends that will choose, as they did in the picture before, in slices that let others by."""
+        phones = list(self.phones.values())
+        for priority in before._fleets:
+            loads: list[PhoneLoad] = []
+            for start in range(0, len(phones), SLICE):
+                loads += self._loads_of(phones[start : start + SLICE], priority, now_ms)
+                await breathe()
+            self._loads[priority] = loads
 
     def sender(self, phone: str, *, now_ms: int) -> Sender:
         return sender(self.phones[phone].facts, self.rules, now_ms=now_ms)
@@ -115,8 +149,7 @@ class Picture:
         work."""
         kept = self._crews.get((phone, priority))
         if kept is None or not 0 <= start_ms - kept[0] <= self.lasts_ms:
-            seats = [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in self._serving(phone)]
-            kept = (start_ms, crew_of(seats, self.rules, now_ms=start_ms))
+            kept = (start_ms, crew_of(self._seats(phone, priority), self.rules, now_ms=start_ms))
             if phone is None:
                 self._crews[(phone, priority)] = kept
         return kept[1]
@@ -125,35 +158,60 @@ class Picture:
         """When one more message of this number would go out; kept for those that ask for about the same time."""
         kept = self._singles.get((phone, priority))
         if kept is None or not 0 <= start_ms - kept[0] <= PICTURE_AGE_MS:
-            crew = self.crew(phone, priority, start_ms=start_ms)
-            kept = (start_ms, prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms)
+            kept = (start_ms, self._one_more(phone, priority, start_ms))
             self._singles[(phone, priority)] = kept
         return kept[1]
+
+    def _one_more(self, phone: str, priority: int, start_ms: int) -> int | None:
+        seen, second = self.phones.get(phone), start_ms // PICTURE_AGE_MS
+        if seen is None:
+            return None
+        if second not in self._kin:
+            self._kin[second] = _Kin(Maker(self.rules, start_ms), {})
+        maker, answers = self._kin[second]
+        kind = maker.of(seen.facts, load=seen.ahead_of(priority), parked=seen.parked)
+        figures = (id(kind), share_of_failures([seen.facts], now_ms=start_ms))
+        if figures not in answers:
+            crew = self.crew(phone, priority, start_ms=start_ms)
+            answers[figures] = prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
+        return answers[figures]
 
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
         return prospect(ask, crew, self.rules, ahead=self.ahead)
 
-    def _serving(self, phone: str | None) -> list[FleetPhone]:
-        return list(self.phones.values()) if phone is None else [self.phones[phone]] if phone in self.phones else []
+    def _seats(self, phone: str | None, priority: int) -> list[Seat]:
+        serving = self.phones.values() if phone is None else [self.phones[phone]] if phone in self.phones else []
+        return [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in serving]
 
-    def _load(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
-        return phone_load(
-            phone.facts,
-            self.rules,
-            waiting=phone.ahead_of(priority),
-            parked=phone.parked,
-            ahead=SINGLE_SENDS_LIMIT,
-            now_ms=now_ms,
-        )
+    def _loads_of(self, phones: Iterable[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:
+        return [
+            phone_load(
+                phone.facts,
+                self.rules,
+                waiting=phone.ahead_of(priority),
+                parked=phone.parked,
+                ahead=SINGLE_SENDS_LIMIT,
+                now_ms=now_ms,
+            )
+            for phone in phones
+        ]
 
 
 class Watcher:
     """Looks at the fleet, and not again while the picture is good enough. While one looks, the others go on with the
     picture there is: a hundred requests at once must not read the fleet a hundred times."""
 
-    def __init__(self, store: Store, rules: Rules, strategy: Strategy = "sticky", ahead: int = ROUTE_AHEAD) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rules: Rules,
+        strategy: Strategy = "sticky",
+        ahead: int = ROUTE_AHEAD,
+        breathe: Breathe = go_on,
+    ) -> None:
         self._store = store
+        self._breathe = breathe
         self._rules = rules
         self._strategy: Strategy = strategy
         self._ahead = ahead
@@ -170,9 +228,11 @@ class Watcher:
     async def _look(self, now_ms: int) -> None:
         self._is_looking = True
         try:
-            phones = await self._store.pacers.fleet()
+            phones = await self._store.pacers.fleet(page=SLICE)
             unrouted = await self._store.jobs.unrouted()
+            picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)
+            await picture.prepare(self._picture, self._breathe, now_ms=now_ms)
         finally:
             self._is_looking = False
-        self._picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)
+        self._picture = picture
         self._looked_at_ms = now_ms

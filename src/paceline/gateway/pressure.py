@@ -17,10 +17,20 @@ class Pressure:
         self._store = store
         self._sampled_at_ms = -SAMPLE_MS
         self._short = False
+        self._is_looking = False
 
     async def check(self, now_ms: int) -> None:
-        if now_ms - self._sampled_at_ms >= SAMPLE_MS:
-            self._short = await self._store.guards.memory_is_short()
-            self._sampled_at_ms = now_ms
+        is_old = now_ms - self._sampled_at_ms >= SAMPLE_MS
+        # While one looks, the others go by what was seen last.
+        if is_old and not (self._is_looking and self._sampled_at_ms >= 0):
+            await self._look(now_ms)
         if self._short:
             raise NoRoom("the store's memory is short")
+
+    async def _look(self, now_ms: int) -> None:
+        self._is_looking = True
+        try:
+            self._short = await self._store.guards.memory_is_short()
+            self._sampled_at_ms = now_ms
+        finally:
+            self._is_looking = False

@@ -8,12 +8,16 @@ request's head takes.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, MutableMapping
+import math
+from collections.abc import MutableMapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from litestar.types import Receive
 
+from paceline.kits.headers import header
+from paceline.kits.http_protocol import WHOLE
 from paceline.kits.problem import Problem
 
 FREE_BYTES = 65_536
@@ -41,18 +45,15 @@ class Bodies:
         self.limits = limits or BodyLimits()
         self._held = 0
 
-    @contextlib.contextmanager
-    def reading(self, scope: Any, receive: Receive) -> Iterator[Receive]:
+    def reading(self, scope: Any, receive: Receive) -> AbstractContextManager[Receive]:
         """`receive` under these limits. What the body took is given back when the request has ended."""
         if scope["method"] in _WITHOUT_BODY:
             # Nobody reads their bodies; what waits on such a request waits for its caller to hang up.
-            yield receive
-            return
-        body = _Body(self, scope, receive)
-        try:
-            yield body  # type: ignore[misc]  # a callable object of that shape
-        finally:
-            self._held -= body.held
+            return contextlib.nullcontext(receive)
+        return _Body(self, scope, receive)
+
+    def give_back(self, held: int) -> None:
+        self._held -= held
 
     def take(self, wanted: int) -> None:
         """Refuses rather than waits: two that wait for each other's room would never end. One alone always fits."""
@@ -62,7 +63,7 @@ class Bodies:
         self._held += wanted
 
 
-class _Body:
+class _Body(AbstractContextManager[Receive]):
     def __init__(self, bodies: Bodies, scope: Any, receive: Receive) -> None:
         self.held = 0
         self._bodies = bodies
@@ -71,6 +72,12 @@ class _Body:
         self._until: float | None = None
         self._received = 0
         self._ended = False
+
+    def __enter__(self) -> Receive:
+        return self  # type: ignore[return-value]  # a callable object of that shape
+
+    def __exit__(self, *_error: object) -> None:
+        self._bodies.give_back(self.held)
 
     async def __call__(self) -> Message:
         if self._ended:
@@ -88,17 +95,22 @@ class _Body:
         return message
 
     def _begin(self) -> None:
-        headers = dict(self._scope["headers"])
         # One that unpacks a body can be made to unpack a gigabyte from a megabyte.
-        if headers.get(b"content-encoding", b"identity").strip().lower() not in (b"identity", b""):
+        if (header(self._scope, b"content-encoding") or "").strip().lower() not in ("identity", ""):
             message = "send the body as it is, without Content-Encoding"
             raise Problem(415, "UNSUPPORTED_ENCODING", message, field="Content-Encoding")
+        if WHOLE in self._scope:
+            self._until = math.inf
+            return
         self._until = asyncio.get_running_loop().time() + WHOLE_FACTOR * self._bodies.limits.piece_seconds
         with contextlib.suppress(ValueError):
             # What is announced is refused before it is sent.
-            self._hold(int(headers.get(b"content-length", b"0")))
+            self._hold(int(header(self._scope, b"content-length") or 0))
 
     async def _piece(self) -> Message:
+        if WHOLE in self._scope:
+            # There is nothing to wait for: most bodies come with their head.
+            return await self._receive()  # type: ignore[return-value]
         now = asyncio.get_running_loop().time()
         assert self._until is not None
         try:
@@ -108,8 +120,8 @@ class _Body:
             raise Problem(408, "BODY_TIMEOUT", "the body did not come in time", closes=True) from None
 
     def _hold(self, total: int) -> None:
-        wanted = 0 if self._is_streamed() else total - FREE_BYTES - self.held
-        if wanted > 0:
+        wanted = total - FREE_BYTES - self.held
+        if wanted > 0 and not self._is_streamed():
             self._bodies.take(wanted)
             self.held += wanted
 
@@ -117,4 +129,4 @@ class _Body:
         """A route that passes its body on piece by piece holds none of it."""
         handler = self._scope.get("route_handler")
         streams = handler is not None and handler.opt.get("streams", False)
-        return streams and not dict(self._scope["headers"]).get(b"content-type", b"").startswith(b"multipart/")
+        return streams and not (header(self._scope, b"content-type") or "").startswith("multipart/")

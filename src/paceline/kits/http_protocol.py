@@ -1,30 +1,42 @@
-"""uvicorn's HTTP/1.1 with two things it leaves open: its errors in our shape, and an end to callers that never finish.
+"""uvicorn's HTTP/1.1 with what it leaves open: errors in our shape, limits, and an end to callers that never finish.
 
-A request's head must be there after some seconds, and so must the rest of a body that was answered before it ended. A
-body that is being read is minded by `bodies`, an idle connection by uvicorn. Neighbour: `http` serves with this.
+httptools reads what comes, quickly and leniently; what it takes and we do not is refused here. A request's head must be
+there after some seconds, and so must the rest of a body that was answered before it ended. A body that is being read is
+minded by `bodies`, an idle connection by uvicorn. Neighbour: `http` serves with this.
 """
 
 import asyncio
 import json
-import sys
 import uuid
-from typing import Any
+from urllib.parse import unquote
 
-import h11
+import httptools
 import structlog
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from paceline.kits.http_cycle import Cycle
 from paceline.kits.problem import Problem
 
 log = structlog.stdlib.get_logger(__name__)
 
 HEAD_SECONDS = 30.0
 """As long as a piece of a body may take. Nobody needs it; thousands of half requests would need it all."""
+UNREAD_LIMIT = 65_536
+"""Unless uvicorn is told another one (`h11_max_incomplete_event_size`; h11 is what it was made for)."""
+
+WHOLE = "paceline_whole"
+"""Stands in the scope of a request whose body has come to its end, whether or not anybody has read it."""
 
 
-class Protocol(H11Protocol):
+class Protocol(HttpToolsProtocol):
     head_seconds = HEAD_SECONDS
     _owed: asyncio.TimerHandle | None = None
+    _unread = 0
+    """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
+    _is_in_body = False
+    """The head was read, the end of its body was not."""
+    _is_refused = False
+    """What came cannot be read on; what still comes is thrown away."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -35,43 +47,146 @@ class Protocol(H11Protocol):
         self._stop_watching()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        if self._is_refused:
+            return
+        self._unset_keepalive_if_required()
+        self._unread += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("")
+        if not self._is_refused and self._unread > (self.config.h11_max_incomplete_event_size or UNREAD_LIMIT):
+            self._refuse(Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True))
         self._watch()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # What stands behind a body is nobody's: the answer may have gone out already.
+        if self._is_in_body:
+            return
+        name, value = name.lower(), value.rstrip(b" \t")
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():
+            # Nothing is begun for a request that is read a second time, or goes to another protocol.
+            self.scope["method"] = self.parser.get_method().decode("ascii")
+            return
+        self._unread = 0
+        self._check_head()
+        self._is_in_body = True
+        self._begin()
+
+    def on_body(self, body: bytes) -> None:
+        self._unread = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
+        self._unread, self._is_in_body = 0, False
+        self.scope[WHOLE] = True  # type: ignore[literal-required]
+        super().on_message_complete()
+        if self.cycle.response_complete:
+            self._rest()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._watch()
 
     def send_400_response(self, msg: str) -> None:
-        """Where uvicorn would answer in plain text. What exactly is wrong, h11 has just said, in words of its own."""
-        error = sys.exception()
-        problem = Problem(400, "INVALID_HTTP", msg, closes=True)
-        if isinstance(error, h11.RemoteProtocolError):
-            problem = _problem_of(error)
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+        """Where uvicorn would answer in plain text. Without the parser's own words: they may quote what was sent."""
+        self._refuse(Problem(400, "INVALID_HTTP", "this is not a request of HTTP/1.1", closes=True))
+
+    def _begin(self) -> None:
+        raw_path, _, self.scope["query_string"] = self.url.partition(b"?")
+        self.scope["raw_path"], self.scope["path"] = raw_path, unquote(raw_path.decode("ascii"))
+        self.scope["method"] = self.parser.get_method().decode("ascii")
+        self.scope["http_version"] = version = self.parser.get_http_version()
+        before = self.cycle
+        self.cycle = Cycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            # Requests that do not wait for each other's answer are answered one after the other.
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _check_head(self) -> None:
+        """What the parser lets pass. Each could be understood otherwise by whoever stands between us and the caller."""
+        version, hosts = self.parser.get_http_version(), 0
+        for name, value in self.headers:
+            if name == b"host":
+                hosts += 1
+            elif name == b"transfer-encoding" and value.lower() != b"chunked":
+                raise ValueError("another transfer encoding")
+        if version not in ("1.0", "1.1") or hosts > 1 or (version == "1.1" and not hosts):
+            raise ValueError("another version, or not one host")
+
+    def _upgrade(self, rest: bytes) -> None:
+        """To WebSockets, for a service that has any. Who offers another protocol may be answered in this one, but the
+        parser takes the rest for that protocol's: so the request is read again, without the offer."""
+        if self._should_upgrade():
+            self.handle_websocket_upgrade()
+        elif self.scope["method"] == "CONNECT":
+            self.send_400_response("")
+        else:
+            words = self.scope["method"].encode(), self.url, self.parser.get_http_version().encode()
+            kept = [b"%b: %b\r\n" % header for header in self.headers if header[0] != b"upgrade"]
+            self.parser, self._unread = httptools.HttpRequestParser(self), 0
+            self.data_received(b"".join([b"%b %b HTTP/%b\r\n" % words, *kept, b"\r\n", rest]))
+
+    def _refuse(self, problem: Problem) -> None:
+        """What came cannot be read on. An answer that has begun cannot be taken back, nor may another request's be
+        given in its place: then the end of the connection is all that is left to say."""
+        self._is_refused = True
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering and not self._is_in_body:
+            self.cycle.keep_alive = False
+            return
+        is_begun = self.cycle.response_started if is_answering else self._is_in_body
+        if not is_begun and not self.pipeline:
             self._answer(problem)
-        # An answer that has begun cannot be taken back; its end is all that is left to say.
         self.transport.close()
 
     def _answer(self, problem: Problem) -> None:
         body = json.dumps(problem.content()).encode()
-        headers = [
-            ("content-type", "application/json"),
-            ("content-length", str(len(body))),
-            ("x-request-id", uuid.uuid4().hex),
-            ("connection", "close"),
-        ]
-        events: list[Any] = [
-            h11.Response(status_code=problem.status, headers=headers),
-            h11.Data(data=body),
-            h11.EndOfMessage(),
-        ]
-        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        head = (
+            b"content-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\nconnection: close\r\n\r\n"
+            % (len(body), uuid.uuid4().hex.encode())
+        )
+        self.transport.write(STATUS_LINE[problem.status] + head + body)
+
+    def _rest(self) -> None:
+        """An answered body has ended: the connection is as idle as any other."""
+        self._stop_watching()
+        if self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _watch(self) -> None:
         """Whether the caller owes us bytes that nobody else waits for: a head, or the rest of an answered body."""
         is_between = self.cycle is None or self.cycle.response_complete
-        if not is_between or self.timeout_keep_alive_task is not None or self.transport.is_closing():
+        is_resting = self.timeout_keep_alive_task is not None and not self._unread
+        # A WebSocket has left them, and is its own protocol's.
+        is_gone = self.transport.is_closing() or self not in self.connections
+        if not is_between or is_resting or is_gone:
             self._stop_watching()
         elif self._owed is None:
             self._owed = self.loop.call_later(self.head_seconds, self._give_up)
@@ -83,13 +198,6 @@ class Protocol(H11Protocol):
 
     def _give_up(self) -> None:
         log.info("a caller did not finish its request", seconds=self.head_seconds)
-        if self.conn.our_state is h11.IDLE and self.conn.their_state is h11.IDLE:
+        if not self._is_in_body:
             self._answer(Problem(408, "BODY_TIMEOUT", "the request did not come in time", closes=True))
         self.transport.close()
-
-
-def _problem_of(error: h11.RemoteProtocolError) -> Problem:
-    if error.error_status_hint == 431:
-        return Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True)
-    # Without h11's own words: they may quote what was sent.
-    return Problem(400, "INVALID_HTTP", "this is not a request of HTTP/1.1", closes=True)

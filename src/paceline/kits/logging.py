@@ -9,8 +9,7 @@ secrets of this process by their value (`register_secret`), wherever they turn u
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TextIO
@@ -164,14 +163,17 @@ def request_id() -> str:
     return _request_id.get()
 
 
-@contextmanager
-def answering(id_: str) -> Iterator[None]:
+class answering:
     """What is done and logged meanwhile is for the request with this id."""
-    token = _request_id.set(id_)
-    try:
-        yield
-    finally:
-        _request_id.reset(token)
+
+    def __init__(self, id_: str) -> None:
+        self._id = id_
+
+    def __enter__(self) -> None:
+        self._token = _request_id.set(self._id)
+
+    def __exit__(self, *_error: object) -> None:
+        _request_id.reset(self._token)
 
 
 def with_request_id(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -44,7 +44,8 @@ def look(body: bytes, *, any_text: bool = False, part: Part | None = None) -> No
     if part is not None and not has_nul and part.has_each_once():
         body = body.replace(part.written, b"0", 1)
     try:
-        json.loads(body, object_pairs_hook=_without_nul if has_nul else _once)
+        # It was decoded before, so it is UTF-8.
+        (_read_without_nul if has_nul else _read_once)(body.decode("utf-8", "surrogatepass"))
     except RecursionError as error:
         raise Problem(400, "INVALID_JSON", "the JSON is nested too deeply") from error
     except ValueError as error:
@@ -70,3 +71,7 @@ def _without_nul(pairs: list[tuple[str, Any]]) -> None:
         if any(isinstance(text, str) and "\0" in text for text in texts):
             raise Problem(400, "INVALID_JSON", "a text has a NUL character", field=name[:64])
     _once(pairs)
+
+
+_read_once = json.JSONDecoder(object_pairs_hook=_once).decode
+_read_without_nul = json.JSONDecoder(object_pairs_hook=_without_nul).decode

@@ -221,7 +221,8 @@ class Fleet:
         if self._strategy == "round_robin":
             best = self._next_in_ring() or min(with_room, key=self._ranked, default=None)
         else:
-            best = min((load for load in (self._top(self._heap), *with_room) if load), key=self._ranked, default=None)
+            top = self._top(self._heap)
+            best = min([load for load in (top, *with_room) if load], key=self._ranked) if with_room else top
         best = best or (None if able else self._top(self._locked))
         if best is not None:
             return To(best.phone)

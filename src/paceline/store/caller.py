@@ -1,17 +1,20 @@
 """Calls a verb with named arguments and reads its typed answer."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
 from paceline.store.client import Command, Link, refusal
-from paceline.store.gather import Gather, Order
+from paceline.store.gather import Gather
 from paceline.store.scripts import ScriptConfig, load
 
 T = TypeVar("T")
 TOGETHER = 64
 """Orders in one call: some milliseconds of Redis."""
+ABREAST = 2
+"""Calls of a kind under way: while Redis is at one, the next lies ready."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -26,7 +29,7 @@ class Caller:
         self._scripts = load(config, mutate)
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-        self._gathers: dict[str, Gather] = {}
+        self._joined: dict[str, Callable[[Any], Awaitable[Any]]] = {}
 
     async def call(self, verb: str, answer: type[T], /, **arguments: Any) -> T:
         """Arguments that are None are left out: Lua reads them as absent."""
@@ -35,20 +38,27 @@ class Caller:
 
     async def join(self, verb: str, answer: type[T], /, **order: Any) -> T:
         """One order to a verb that takes many: with those of others, if there are any at the time."""
-        raw = await self._ask(verb, _given(order))
+        if verb not in self._joined:
+            self._joined[verb] = self.together(partial(self._call_all, verb))
+        raw: str = await self._joined[verb](_given(order))
         if raw.startswith("!"):
             raise refusal(raw[1:])
         return self._decoded(raw, answer)
 
-    async def _ask(self, verb: str, order: Order) -> str:
-        if not self._link.is_shared:
-            return (await self._call_all(verb, [order]))[0]
-        if verb not in self._gathers:
-            self._gathers[verb] = Gather(partial(self._call_all, verb), most=TOGETHER)
-        answer: str = await self._gathers[verb].ask(order)
-        return answer
+    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Callable[[Any], Awaitable[Any]]:
+        """For one question to a call that takes many: with those of others, if there are any at the time."""
+        if self._link.is_shared:
+            return Gather(call, most=TOGETHER, abreast=ABREAST).ask
 
-    async def _call_all(self, verb: str, orders: list[Order]) -> list[str]:
+        async def alone(question: Any) -> Any:
+            (answer,) = await call([question])
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return alone
+
+    async def _call_all(self, verb: str, orders: list[dict[str, Any]]) -> list[str]:
         return await self.rows(verb, orders=orders)
 
     def _decoded(self, raw: str, answer: type[T]) -> T:
@@ -69,5 +79,5 @@ class Caller:
         return (await self._link.read(command))[0]
 
 
-def _given(arguments: Order) -> Order:
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}

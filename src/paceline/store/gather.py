@@ -1,6 +1,7 @@
 """Calls of the same kind that come together go to Redis together: one script for many orders, one write to the disk.
 
-The first goes at once; those that come while it is under way wait for it and go as one, so nobody waits for a timer.
+The first goes at once; those that come while as many calls are under way as may be wait for one of them and go as one,
+so nobody waits for a timer.
 Neighbour: `caller`.
 """
 
@@ -10,40 +11,52 @@ from typing import Any
 
 from paceline.domain.errors import Unavailable
 
-Order = dict[str, Any]
+Order = Any
+"""What one of them asks for."""
 
 
 class Gather:
-    def __init__(self, call: Callable[[list[Order]], Awaitable[list[Any]]], *, most: int) -> None:
-        """`call` answers each order in its place; at most so many go in one call."""
+    def __init__(self, call: Callable[[list[Order]], Awaitable[list[Any]]], *, most: int, abreast: int = 1) -> None:
+        """`call` answers each order in its place, with an error if only that one failed; at most so many go in one
+        call, and so many calls are under way at once."""
         self._call = call
         self._most = most
+        self._abreast = abreast
         self._waiting: list[tuple[Order, asyncio.Future[Any]]] = []
-        self._going: asyncio.Task[None] | None = None
+        self._going: set[asyncio.Task[None]] = set()
+        self._is_starting = False
 
     async def ask(self, order: Order) -> Any:
         answered = asyncio.get_running_loop().create_future()
         self._waiting.append((order, answered))
-        if self._going is None:
-            self._going = asyncio.create_task(self._go(), name="gather")
+        # One that has not begun yet takes all that come with it.
+        if not self._is_starting and len(self._going) < self._abreast:
+            self._is_starting = True
+            task = asyncio.create_task(self._go(), name="gather")
+            self._going.add(task)
+            task.add_done_callback(self._ended)
         return await answered
 
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._going.discard(task)
+        self._is_starting = False
+
     async def _go(self) -> None:
-        try:
-            while self._waiting:
-                together, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-                # Who went away before it was sent wants it no longer.
-                together = [(order, answered) for order, answered in together if not answered.done()]
-                if together:
-                    await self._ask_all(together)
-        finally:
-            self._going = None
+        self._is_starting = False
+        while self._waiting:
+            together, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+            # Who went away before it was sent wants it no longer.
+            together = [(order, answered) for order, answered in together if not answered.done()]
+            if together:
+                await self._ask_all(together)
 
     async def _ask_all(self, together: list[tuple[Order, asyncio.Future[Any]]]) -> None:
         try:
             answers = await self._call([order for order, _ in together])
             for (_, answered), answer in zip(together, answers, strict=True):
-                if not answered.done():
+                if isinstance(answer, Exception):
+                    _fail([(None, answered)], answer)
+                elif not answered.done():
                     answered.set_result(answer)
         except Exception as error:
             # It is not known what became of any of them; each is told, and may repeat it. Those behind them need not

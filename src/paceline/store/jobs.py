@@ -11,7 +11,7 @@ from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encod
 from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
-from paceline.store.client import Command
+from paceline.store.client import Command, RedisError
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -102,6 +102,7 @@ _asked = msgspec.json.Decoder(_Asked)
 class Jobs:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self._person = caller.together(self._people)
 
     async def stage(self, job_id: str, contacts: Sequence[Contact]) -> int:
         """Writes the contacts before the job exists; returns how many chunks there are."""
@@ -165,10 +166,19 @@ class Jobs:
 
     async def person(self, to: str) -> tuple[bool, Sticky | None]:
         """Whether they are on the suppression list, and which number writes to them."""
-        listed, row = await self._caller.read(
-            ("ZSCORE", keys.suppressions(), to), ("HMGET", keys.sticky(to), "phone", "at", "warm")
-        )
-        return listed is not None, _sticky(row)
+        found: tuple[bool, Sticky | None] = await self._person(to)
+        return found
+
+    async def _people(self, recipients: list[str]) -> list[Any]:
+        try:
+            listed, *rows = await self._caller.read(
+                ("ZMSCORE", keys.suppressions(), *recipients),
+                *[("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients],
+            )
+        except RedisError as error:
+            # Of one of them something else is stored than we write; that is no fault of the others.
+            return [error] if len(recipients) == 1 else [(await self._people([to]))[0] for to in recipients]
+        return [(score is not None, _sticky(row)) for score, row in zip(listed, rows, strict=True)]
 
     async def known_by(self, phones: Sequence[str], recipients: Sequence[str]) -> list[frozenset[str]]:
         """Which of these phones have talked with each recipient."""

@@ -17,17 +17,20 @@ local function note_job(job, now)
   local key = K.jobs_index()
   call('ZADD', key, now, job)
   local at = now % call('ZCARD', key)
-  for _, id in ipairs(call('ZRANGE', key, at, at + 3)) do
-    if call('EXISTS', K.job(id)) == 0 then call('ZREM', key, id) end
+  local ids, jobs = call('ZRANGE', key, at, at + 3), {}
+  for i, id in ipairs(ids) do jobs[i] = K.job(id) end
+  -- Nearly always all of them are there, which is one question.
+  if call('EXISTS', unpack(jobs)) == #jobs then return end
+  for i, id in ipairs(ids) do
+    if call('EXISTS', jobs[i]) == 0 then call('ZREM', key, id) end
   end
 end
 
--- j: job, json, total, now, media?, idem {key, answer}?
-local function create_job(j)
-  call('SET', K.job(j.job), j.json)
-  call('SET', K.job_states(j.job), string.rep('q', j.total))
-  call('HSET', K.job_run(j.job), 'state', 'QUEUED', 'cursor', 0, 'acceptedAt', j.now)
-  call('MSET', K.job_total(j.job), j.total, K.job_open(j.job), j.total, K.job_sent(j.job), 0, K.job_failed(j.job), 0)
+-- j: job, json, total, now, media?, idem {key, answer}?; state, cursor: of one that is routed already
+local function create_job(j, state, cursor)
+  call('MSET', K.job(j.job), j.json, K.job_states(j.job), string.rep('q', j.total), K.job_total(j.job), j.total,
+    K.job_open(j.job), j.total, K.job_sent(j.job), 0, K.job_failed(j.job), 0)
+  call('HSET', K.job_run(j.job), 'state', state or 'QUEUED', 'cursor', cursor or 0, 'acceptedAt', j.now)
   if j.media then hold_media(j.media, j.job, j.now) end
   note_job(j.job, j.now)
   job_event('JOB_ACCEPTED', j.job, j.now, {total = j.total})
@@ -73,20 +76,19 @@ end
 -- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it
 local function accept_single(j)
   j.total, j.single = 1, true
-  create_job(j)
+  create_job(j, 'ROUTED', 1)
   call('RPUSH', K.job_contacts(j.job, 0), j.contact)
-  call('HSET', K.job_run(j.job), 'state', 'ROUTED', 'cursor', 1)
   call('HSET', K.job_routes(j.job), 0, j.phone)
   call('SADD', K.singles(j.phone), j.task)
   bind(j.to, j.phone, j.now)
   note_person(j.to, j.task, j.now)
   if j.sendAt and j.sendAt > j.now then
-    move(j.task, 's', j.now)
+    move(j.task, 's', j.now, 'q')
     local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority, single = true}
     call('ZADD', K.scheduled(), j.sendAt, cjson.encode(member))
     wake('due')
   else
-    move(j.task, 'r', j.now)
+    move(j.task, 'r', j.now, 'q')
     enqueue(j.phone, j.task, j, j.now)
   end
 end
