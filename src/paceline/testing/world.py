@@ -72,8 +72,9 @@ class Limits(msgspec.Struct, frozen=True):
     """How long a run may take; what has not ended by then never will."""
 
     steps: int = 400_000
-    virtual_ms: int = 20 * DAY_MS
-    """However slow a policy is, everything has ended by then."""
+    virtual_ms: int = 32 * DAY_MS
+    """Longer than a message is valid: one that a banned number held when its worker died may wait so long for a word,
+    since nobody but an operator starts that worker again."""
 
 
 class World:
