@@ -11,10 +11,11 @@ from paceline.store.gather import Gather
 from paceline.store.scripts import ScriptConfig, load
 
 T = TypeVar("T")
-TOGETHER = 64
-"""Orders in one call: some milliseconds of Redis."""
-ABREAST = 2
-"""Calls of a kind under way: while Redis is at one, the next lies ready."""
+TOGETHER = 16
+"""Orders in one call. Enough that a call's own cost is small; if one took all there are, Redis would rest while we make
+the next, and we while it is at work."""
+ABREAST = 4
+"""Calls of a kind under way: while Redis is at one, the others are made or read."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
