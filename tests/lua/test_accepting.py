@@ -77,6 +77,16 @@ class TestSingleSend:
         assert stage.redis.smembers(keys.singles(PHONE)) == {job.task_id(0)}
         assert stage.with_ttl() == {keys.sticky("972540000001"), keys.person("972540000001")}
 
+    def test_a_persons_list_forgets_what_is_forgotten_elsewhere(self, stage: Stage) -> None:
+        first, _ = stage.send()
+        stage.now += stage.config.job_ttl * 1_000
+        second, _ = stage.send()
+        person = keys.person("972540000001")
+        assert stage.redis.zrange(person, 0, -1) == [first.task_id(0), second.task_id(0)]
+        stage.now += stage.config.message_ttl * 1_000
+        third, _ = stage.send()
+        assert stage.redis.zrange(person, 0, -1) == [second.task_id(0), third.task_id(0)]
+
     def test_says_how_many_go_before_it(self, stage: Stage) -> None:
         for priority, position in [(1, 0), (1, 1), (3, 0), (2, 1), (1, 4)]:
             assert stage.send(priority=priority)[1].position == position

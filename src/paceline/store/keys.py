@@ -99,7 +99,8 @@ sticky = Key(
 person = Key(
     "person:{}",
     "ZSET",
-    "a person's newest 1,000 messages that got a number, by when they were accepted; gateway, router; kept 30 days",
+    "a person's newest 1,000 messages that got a number, of jobs that are kept, by when they were accepted; gateway, "
+    "router; kept 30 days",
 )
 recipient_sends = Key(
     "recipient:sends:{}", "ZSET", "what a person was sent, by when, for the frequency cap; hand-off, settling"

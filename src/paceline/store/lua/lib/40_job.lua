@@ -70,6 +70,8 @@ local function note_person(to, task, accepted_at)
   local key = K.person(to)
   call('ZADD', key, accepted_at, task)
   call('ZREMRANGEBYRANK', key, 0, -C.person_kept - 1)
+  -- Of whoever is written to every day those whose job is forgotten by now are dropped, too.
+  call('ZREMRANGEBYSCORE', key, '-inf', ms(accepted_at - (C.job_ttl + C.message_ttl) * 1000))
   call('EXPIRE', key, C.message_ttl)
 end
 
