@@ -142,6 +142,16 @@ async def test_a_new_picture_is_made_ready_in_slices() -> None:
     assert picture.fleet(priority=2, turn=0, now_ms=NOON + 1_000).loads.keys() == picture.phones.keys()
 
 
+async def test_a_first_send_of_another_priority_may_come_while_a_picture_is_made_ready() -> None:
+    store = Readings(2 * SLICE)
+    watcher = Watcher(store, RULES, breathe=lambda: asyncio.sleep(0))  # type: ignore[arg-type]
+    (await watcher.look(NOON)).fleet(priority=1, turn=0, now_ms=NOON)
+    new = asyncio.ensure_future(watcher.look(NOON + 1_000))
+    await asyncio.sleep(0)
+    (await watcher.look(NOON + 1_000)).fleet(priority=3, turn=1, now_ms=NOON + 1_000)
+    assert (await new).phones
+
+
 async def test_numbers_share_a_forecast_only_with_those_of_the_same_figures() -> None:
     *alike, busy = Readings(3)._found
     busy = FleetPhone(busy.facts, (30, 0, 0))

@@ -1,6 +1,7 @@
 """Idempotency-Key: the first answer again, byte for byte, whatever happened in between."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ from paceline.domain.errors import BadRequest, Unavailable
 from paceline.gateway.idempotency import Idempotency
 from paceline.gateway.schemas import JobRequest
 from paceline.kits import failpoint
-from paceline.store.guards import IDEMPOTENCY_STALE_MS
+from paceline.store.guards import IDEMPOTENCY_STALE_MS, Begun
 
 from .platform import ADMIN_KEY, DAY_MS, FRIEND, NOON, PHONE, SEND_KEY, Platform, refused
 
@@ -213,6 +214,42 @@ async def test_what_was_cut_off_by_the_store_is_done_at_the_first_repeat(
     begun = (await platform.link.read(("HGET", "idempotency:bootstrap:k-1", "job")))[0]
     answer = await post(platform, path, body)
     assert (answer.status_code in (200, 202), begun in answer.text, await jobs(platform)) == (True, True, 1)
+
+
+async def test_of_those_who_come_together_one_is_at_work_also_when_the_first_failed() -> None:
+    """The first lost the store and left; the second is at it, and a third must see that."""
+    began: list[bool] = []
+    first_fails, work_ends = asyncio.Event(), asyncio.Event()
+
+    class Guards:
+        async def begin(self, *_: Any, is_free: bool, **__: Any) -> Begun:
+            began.append(is_free)
+            if len(began) == 1:
+                await first_fails.wait()
+                raise Unavailable("the store does not answer")
+            return Begun("NEW", job="J")
+
+    async def work(_job_id: str) -> bytes:
+        await work_ends.wait()
+        return b"{}"
+
+    def asks() -> asyncio.Task[bytes]:
+        return asyncio.create_task(idempotency.answer(by="b", key="k", body="h", job_id="J", now_ms=NOON, work=work))
+
+    idempotency = Idempotency(SimpleNamespace(guards=Guards()))  # type: ignore[arg-type]
+    first = asks()
+    await asyncio.sleep(0)
+    second = asks()
+    await asyncio.sleep(0)
+    first_fails.set()
+    with pytest.raises(Unavailable):
+        await first
+    third = asks()
+    await asyncio.sleep(0)
+    assert began == [True, False, False]
+    work_ends.set()
+    assert [await second, await third] == [b"{}", b"{}"]
+    assert idempotency._at_work == {}
 
 
 async def test_a_late_refusal_does_not_forget_its_successors_request(platform: Platform) -> None:

@@ -125,9 +125,11 @@ async def test_what_is_no_http_is_told_so_in_our_shape(connection: Connection) -
 class Wire(asyncio.Transport):
     """Where all that is sent comes in one piece, as it may and seldom does."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, closes: bool = True) -> None:
         super().__init__()
         self.written: list[bytes] = []
+        self.is_read = True
+        self._closes = closes
 
     def write(self, data: Any) -> None:
         self.written.append(bytes(data))
@@ -136,7 +138,29 @@ class Wire(asyncio.Transport):
         pass
 
     def is_closing(self) -> bool:
-        return bool(self.written)
+        return self._closes and bool(self.written)
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+
+async def test_who_never_waits_for_an_answer_is_read_no_faster_than_answered() -> None:
+    """Requests in a row are answered one after the other; meanwhile nothing more may come in."""
+    config = uvicorn.Config(app, http=Quick, log_config=None)
+    protocol, wire = Quick(config, ServerState(), {}), Wire(closes=False)
+    protocol.connection_made(wire)
+    most, left = 0, 40
+    while len(wire.written) < 400:
+        if left and wire.is_read:
+            protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 10)
+            left -= 1
+        most = max(most, len(protocol.pipeline))
+        await asyncio.sleep(0)
+    assert most <= 10
+    protocol.connection_lost(None)
 
 
 async def test_what_is_wrong_and_too_long_is_refused_once() -> None:

@@ -193,7 +193,7 @@ class TestSend:
         assert ready.due_at() == T0
         assert ready.states(job) == "Sr"
         before = ready.dump()
-        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "STALE"
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "CLOCK_BACK"
         assert ready.dump() == before
 
     def test_refused_while_the_fleet_is_paused(self, ready: Stage) -> None:
@@ -243,6 +243,17 @@ class TestSend:
         ready.redis.delete(keys.queue(PHONE))
         assert ready.apply(facts, ready.to_send(facts.heads[0])) == "HEAD_CHANGED"
         assert not ready.redis.exists(keys.queue(PHONE), keys.outbox(SESSION))
+
+    def test_what_came_meanwhile_with_little_time_left_is_looked_at_now(self, ready: Stage) -> None:
+        """Its end stands as the phone's next look; it would be the first, and too late."""
+        ready.routed(2)
+        (facts,) = ready.look()
+        ready.now += 2
+        ready.send(recipient(9), validity_seconds=3, priority=3)
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "STALE"
+        assert ready.due_at() == ready.now
+        (facts,) = ready.look()
+        assert facts.heads[0].to == recipient(9)
 
     def test_refused_when_somebody_looked_later(self, ready: Stage) -> None:
         ready.routed(1)

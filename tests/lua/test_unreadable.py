@@ -3,15 +3,17 @@
 import json
 
 import pytest
+import redis
 
 from paceline.dispatcher.pacer import Pacer
+from paceline.domain.ids import whatsapp_id
 from paceline.kits.rng import new_rng
 from paceline.policy.facts import PhoneFacts, Rules
 from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import Stage, recipient, value_of
+from .stage import DAY, Stage, recipient, value_of
 
 RULES = Rules(parse(read_policy("demo")))
 PHONES = [f"97254000000{number}" for number in range(3)]
@@ -42,6 +44,66 @@ def test_a_queue_that_is_no_json(busy: Stage) -> None:
     assert busy.redis.zscore(keys.due(), PHONES[1]) == busy.now + 60_000
 
 
+@pytest.mark.parametrize(
+    "entry", ["5", "true", "null", "[]", '"x"', '{"task":{}}', '{"task":"x:1","to":{},"expiresAt":1,"priority":1}']
+)
+def test_a_queue_entry_that_is_no_task(busy: Stage, entry: str) -> None:
+    busy.redis.rpush(keys.queue(PHONES[1]), entry)
+    assert step(busy).handed_off == 2
+    assert kinds(busy).count("PHONE_UNREADABLE") == 1
+
+
+def test_a_day_without_its_count(busy: Stage) -> None:
+    busy.redis.hset(keys.pacer(PHONES[1]), "capDay", "2999-01-01")
+    assert step(busy).handed_off == 3
+
+
+def test_a_job_whose_places_cannot_be_written(busy: Stage) -> None:
+    task = json.loads(busy.redis.lindex(keys.queue(PHONES[1]), -1))["task"]
+    _spoil(busy, keys.job_routes(task.partition(":")[0]))
+    assert step(busy).handed_off == 2
+    assert kinds(busy).count("PHONE_UNREADABLE") == 1
+
+
+def _spoil(stage: Stage, key: str) -> None:
+    stage.redis.delete(key)
+    stage.redis.rpush(key, "something else")
+
+
+def _prove(stage: Stage, tasks: list[str]) -> list[str]:
+    orders = [
+        {"task": task, "outcome": "sent", "whatsappId": whatsapp_id(task), "statsDay": DAY, "now": stage.now}
+        for task in tasks
+    ]
+    return value_of(stage.caller.rows("prove_sent", orders=orders))
+
+
+def test_a_proof_for_a_job_whose_counters_cannot_be_written(busy: Stage) -> None:
+    step(busy)
+    tasks = [busy.pacer(phone)["unsettled"] for phone in PHONES]
+    _spoil(busy, keys.job_sent(tasks[1].partition(":")[0]))
+    answers = _prove(busy, tasks)
+    assert [answer.startswith("!") for answer in answers] == [False, True, False]
+    assert [busy.byte(task) for task in tasks] == ["S", "S", "S"]
+
+
+def test_a_message_that_cannot_be_read_keeps_its_deadline(busy: Stage) -> None:
+    step(busy)
+    tasks = [busy.pacer(phone)["unsettled"] for phone in PHONES]
+    _spoil(busy, keys.message(tasks[1]))
+    assert [answer.startswith("!") for answer in _prove(busy, tasks)] == [False, True, False]
+    assert busy.redis.zrange(keys.deadlines(), 0, -1) == [tasks[1]]
+
+
+def test_statistics_that_cannot_be_written_hold_up_no_proof(busy: Stage) -> None:
+    step(busy)
+    tasks = [busy.pacer(phone)["unsettled"] for phone in PHONES]
+    _spoil(busy, keys.fleet_hour(str(busy.now // 3_600_000)))
+    with pytest.raises(redis.ResponseError):
+        _prove(busy, tasks)
+    assert [busy.byte(task) for task in tasks] == ["S", "S", "S"]
+
+
 def test_an_order_that_fails_in_the_middle_of_a_batch(busy: Stage) -> None:
     """The others are handed over with their deadlines; the one that failed is looked at again."""
     busy.redis.set(keys.outbox("s1"), "not a list")
@@ -54,9 +116,7 @@ def test_an_order_that_fails_in_the_middle_of_a_batch(busy: Stage) -> None:
 
 def test_a_job_whose_states_cannot_be_read(busy: Stage) -> None:
     task = json.loads(busy.redis.lindex(keys.queue(PHONES[1]), -1))["task"]
-    key = keys.job_states(task.partition(":")[0])
-    busy.redis.delete(key)
-    busy.redis.rpush(key, "not a string")
+    _spoil(busy, keys.job_states(task.partition(":")[0]))
     assert step(busy).handed_off == 2
     assert kinds(busy).count("PHONE_UNREADABLE") == 1
 

@@ -5,6 +5,7 @@ The script that accepts the work writes the answer too, so no crash can part the
 
 import re
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -27,7 +28,7 @@ class Idempotency:
         """`holder` names this process and this life of it."""
         self._store = store
         self._holder = holder or secrets.token_hex(8)
-        self._at_work: set[tuple[str, str]] = set()
+        self._at_work: Counter[tuple[str, str]] = Counter()
         """What stands in the store of a request of ours that is not among these was cut off, when the store went away:
         its caller, who asks again, need not wait until it counts as dead."""
 
@@ -68,10 +69,10 @@ class Idempotency:
     @contextmanager
     def _working(self, by: str, key: str) -> Iterator[bool]:
         """Whether nobody else here is at it."""
-        is_free = (by, key) not in self._at_work
-        self._at_work.add((by, key))
+        self._at_work[by, key] += 1
         try:
-            yield is_free
+            yield self._at_work[by, key] == 1
         finally:
-            if is_free:
-                self._at_work.discard((by, key))
+            self._at_work[by, key] -= 1
+            if not self._at_work[by, key]:
+                del self._at_work[by, key]

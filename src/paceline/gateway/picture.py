@@ -89,7 +89,8 @@ class Picture:
     async def prepare(self, before: "Picture", breathe: Breathe, *, now_ms: int) -> None:
         """For the sends that will choose, as they did in the picture before, in slices that let others by."""
         phones = list(self.phones.values())
-        for priority in before._fleets:
+        # Others use that picture meanwhile.
+        for priority in list(before._fleets):
             loads: list[PhoneLoad] = []
             for start in range(0, len(phones), SLICE):
                 loads += self._loads_of(phones[start : start + SLICE], priority, now_ms)

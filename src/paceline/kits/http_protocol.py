@@ -95,6 +95,9 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.pipeline:
+            # uvicorn reads on after each answer; a caller who never waits for one would fill our memory.
+            self.flow.pause_reading()
         self._watch()
 
     def send_400_response(self, msg: str) -> None:

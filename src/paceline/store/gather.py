@@ -43,12 +43,16 @@ class Gather:
 
     async def _go(self) -> None:
         self._is_starting = False
-        while self._waiting:
-            together, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-            # Who went away before it was sent wants it no longer.
-            together = [(order, answered) for order, answered in together if not answered.done()]
-            if together:
-                await self._ask_all(together)
+        try:
+            while self._waiting:
+                together, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+                # Who went away before it was sent wants it no longer.
+                together = [(order, answered) for order, answered in together if not answered.done()]
+                if together:
+                    await self._ask_all(together)
+        finally:
+            # At once: whoever asks before the task counts as ended must find its place free.
+            self._going.discard(asyncio.current_task())
 
     async def _ask_all(self, together: list[tuple[Order, asyncio.Future[Any]]]) -> None:
         try:

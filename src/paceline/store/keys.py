@@ -75,7 +75,9 @@ phone = Key(
 )
 phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
 pacer = Key(
-    "pacer:{}", "HASH", "version, unsettled, sends, failures, gap, the day's units, waitReason; dispatcher, settling"
+    "pacer:{}",
+    "HASH",
+    "version, unsettled, sends, failures, gap, the day's units, waitReason, marks (urgent, parkedAt); scripts",
 )
 chats = Key("chats:{}", "ZSET", "people a number has talked with, by when; settling, inbound")
 due = Key("dispatch:due", "ZSET", "phones with work by the earliest time they may be handed a task; scripts")

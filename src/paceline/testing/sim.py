@@ -139,8 +139,9 @@ class Sim:
         request, thread.request = thread.request, None
         self._current = thread
         try:
-            is_answered = request is None or isinstance(request, Pause) or self._answer(thread, request)
-            if is_answered and thread.alive:
+            if request is not None and not isinstance(request, Pause):
+                self._answer(thread, request)
+            if thread.alive:
                 self._settle_down(thread, self._resume(thread))
         except Killed as killed:
             self._fail(killed.process)
@@ -192,15 +193,14 @@ class Sim:
         value, thread.value = thread.value, None
         return thread.coroutine.send(value)
 
-    def _answer(self, thread: Thread, request: Request) -> bool:
-        """Carries the request out, or lets something go wrong with it. False: the answer comes later."""
+    def _answer(self, thread: Thread, request: Request) -> None:
+        """Carries the request out, or lets something go wrong with it."""
         if not isinstance(request, Do | Point):
             raise TypeError(f"nobody can wait for {request!r}")
         if self._goes_wrong(thread, request.process, refusable=isinstance(request, Do)):
-            return True
+            return
         thread.value = request.call() if isinstance(request, Do) else None
         self._goes_wrong_after(thread, request.process, losable=isinstance(request, Do))
-        return True
 
     def _goes_wrong(self, thread: Thread, owner: Process, *, refusable: bool) -> bool:
         """Before anything was done."""

@@ -45,8 +45,9 @@ local function approach(due_phone)
   end
   if filled(row[3][12]) and (priority or 1) == 1 then call('HSET', K.pacer(phone), 'urgent', '') end
   -- Where the last look found none that may go, because of something only the policy knows, this one is not brief.
-  local brief = a.brief and row[3][11] ~= 'IN_TURN' and #entries > 0
-  return {phone = phone, row = row, priority = priority, entries = entries, head = brief and cjson.decode(entries[#entries]), dueAt = due_phone.dueAt}
+  local head = a.brief and row[3][11] ~= 'IN_TURN' and #entries > 0 and cjson.decode(entries[#entries])
+  if head and (type(head) ~= 'table' or type(head.task) ~= 'string' or type(head.to) ~= 'string') then error('this is no task') end
+  return {phone = phone, row = row, priority = priority, entries = entries, head = head, dueAt = due_phone.dueAt}
 end
 
 local function look(seen)
@@ -91,6 +92,7 @@ local looks, tasks, people = for_each(due_phones, approach), {}, {}
 for _, seen in ipairs(looks) do
   if seen.head then tasks[#tasks + 1], people[#people + 1] = seen.head.task, seen.head.to end
 end
+-- Only to read them: nothing moves in a look.
 gather(tasks)
 look_up_listed(people)
 for _, result in ipairs(for_each(looks, look)) do found[#found + 1] = result end

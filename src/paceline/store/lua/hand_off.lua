@@ -124,7 +124,7 @@ local function send(phone, final, version, known)
   local code, again_at = refusal(phone, final, byte, filled(known[3]))
   -- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
   local day, used = final.day, 0
-  if known[4] and known[4] >= final.day then day, used = known[4], tonumber(known[5]) end
+  if known[4] and known[4] >= final.day then day, used = known[4], tonumber(known[5] or nil) or 0 end
   if not code and final.cap and used >= final.cap then code, again_at = 'CAP', a.now + 1000 end
   if not code and not take_head(phone, final) then code, again_at = 'HEAD_CHANGED', a.now end
   if code then
@@ -139,10 +139,16 @@ end
 local function apply(order, leased_until)
   local phone, final = order.phone, order.final
   local known = call('HMGET', K.pacer(phone), 'version', 'lastNow', 'unsettled', 'capDay', 'capUsed', 'minExpiry', 'sends', 'gapMs', 'routedTidy')
-  if tonumber(known[1] or '0') ~= order.version or tonumber(leased_until or nil) ~= order.leasedUntil then return 'STALE' end
+  if tonumber(known[1] or '0') ~= order.version then return 'STALE' end
   if tonumber(known[2] or '0') > a.now then
     call('ZADD', K.due(), known[2], phone)
     return 'CLOCK_BACK'
+  end
+  local score = tonumber(leased_until or nil)
+  if score ~= order.leasedUntil then
+    -- Something with little time left came since the look, or with it: the next look is now.
+    if score and score < order.leasedUntil then call('ZADD', K.due(), 'LT', NOW, phone) end
+    return 'STALE'
   end
   for _, step in ipairs(order.steps or {}) do clear(phone, step) end
   keep_place(phone, final)
@@ -169,7 +175,14 @@ for i, order in ipairs(a.orders) do
 end
 if #deadlines > 0 then call('ZADD', K.deadlines(), unpack(deadlines)) end
 if #busy > 0 then call('ZREM', K.due(), unpack(busy)) end
+local failed = write_gathered()
+for i, order in ipairs(a.orders) do
+  local problem = codes[i] == 'OK' and order.final.task and failed[split(order.final.task)]
+  if problem then
+    put_aside(order.phone, problem, a.now)
+    codes[i] = 'ERROR'
+  end
+end
 if #outboxes > 0 then wake('outbox:' .. table.concat(outboxes, ',')) end
 if is_handing then wake('handing') end
-write_gathered()
 return reply('OK', {codes = codes})

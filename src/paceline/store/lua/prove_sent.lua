@@ -3,6 +3,9 @@
 -- Returns for each, in a plain list, OK {state, was (the state before)} | REPEAT {state} (known already) | UNKNOWN_TASK.
 local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
 
+-- Messages by their task, read before anything is written.
+local abouts = {}
+
 -- What the whole fleet did, counted for all orders together.
 local tallies = {}
 
@@ -38,7 +41,7 @@ end
 -- What follows from its having gone out, once.
 local function note_sent(o, phone, session, about, byte)
   local tidied = free_phone(phone, o.task, about, o.now, true, true)
-  -- What was handed over does not count as waiting any more; only what came back to a queue does.
+  -- It left that set when it was handed over, unless somebody proves what we never gave out.
   if not has('hcu', byte) then call('SREM', K.singles(phone), o.task) end
   -- A late proof about somebody who was erased brings nothing of them back.
   if about.to ~= ERASED then
@@ -53,7 +56,9 @@ local function prove(o)
   local byte = split(o.task) and byte_of(o.task) or ''
   if byte == '' then return reply('UNKNOWN_TASK') end
   local key, is_first = K.message(o.task), not has(WENT_OUT, byte)
-  local about = hash(key)
+  -- Read for all of them at first; of a task that is proven twice in one call, again.
+  local about = abouts[o.task] or hash(key)
+  abouts[o.task] = nil
   take_from_outbox(o.task, about.sessionId, about.handing, byte)
   if is_first then
     forget_retry(key, about)
@@ -68,12 +73,20 @@ local function prove(o)
   return reply('OK', {state = PROOF[o.outcome], was = byte})
 end
 
-local tasks = {}
+local tasks, good = {}, {}
 for i, order in ipairs(a.orders) do tasks[i] = order.task end
 gather(tasks)
--- The first write only frees memory, so a proof is taken when Redis is full.
-call('ZREM', K.deadlines(), unpack(tasks))
+for _, task in ipairs(tasks) do
+  local is_good, about = pcall(hash, K.message(task))
+  if is_good then abouts[task], good[#good + 1] = about, task end
+end
+-- The first write only frees memory, so a proof is taken when Redis is full. What cannot be read keeps its deadline.
+if #good > 0 then call('ZREM', K.deadlines(), unpack(good)) end
 local answers = each(prove)
+local failed = write_gathered()
+for i, task in ipairs(tasks) do
+  local problem = failed[split(task)]
+  if problem then answers[i] = '!' .. said(problem) end
+end
 for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
-write_gathered()
 return answers

@@ -53,6 +53,9 @@ local function write_scored()
   scored = nil
 end
 
+-- What went wrong, as text.
+local function said(problem) return type(problem) == 'table' and problem.err or tostring(problem) end
+
 -- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
 -- behind an exclamation mark.
 local function each(apply)
@@ -60,7 +63,7 @@ local function each(apply)
   scored = {phones = {}, scores = {}}
   for i, order in ipairs(a.orders) do
     local is_good, answer = pcall(apply, order)
-    answers[i] = is_good and answer or '!' .. (type(answer) == 'table' and answer.err or tostring(answer))
+    answers[i] = is_good and answer or '!' .. said(answer)
   end
   write_scored()
   return answers

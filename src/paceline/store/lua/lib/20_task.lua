@@ -117,15 +117,15 @@ local function write_page(job, page)
   count_in(job, page.sent, page.failed, page.ended, page.at)
 end
 
--- All that was gathered, each job on its own; the first error is raised when the others are written.
+-- All that was gathered, each job on its own. Returns the jobs that could not be written, and why.
 local function write_gathered()
-  local first
+  local failed = {}
   for job, page in pairs(pages) do
     local is_good, problem = pcall(write_page, job, page)
-    if not is_good then first = first or problem end
+    if not is_good then failed[job] = problem end
   end
   pages = nil
-  if first then error(first) end
+  return failed
 end
 
 -- A proof that skips a step tells of that step too: what was read was sent and delivered, and each is told exactly once.

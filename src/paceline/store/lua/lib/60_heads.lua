@@ -10,7 +10,7 @@ end
 -- Something about a phone is not as it can be (damaged, or written by another program): it is looked at again in a minute, and the others go on.
 local function put_aside(phone, error, now)
   call('ZADD', K.due(), now + 60000, phone)
-  incident('PHONE_UNREADABLE', now, {phone = phone, error = type(error) == 'table' and error.err or tostring(error)})
+  incident('PHONE_UNREADABLE', now, {phone = phone, error = said(error)})
 end
 
 -- Whether a phone may start no new chat, by its row: then whom it knows is worth asking.
