@@ -59,19 +59,18 @@ async def test_so_many_calls_are_under_way_at_once() -> None:
     assert desk.calls == [[1], [2, 3], [4, 5]]
 
 
-async def test_who_asks_while_all_calls_end_waits_for_nobody() -> None:
-    """The answers to all calls under way come in one reading, and so does the next request."""
+@pytest.mark.parametrize("abreast", [1, 2])
+async def test_who_asks_again_with_the_answer_is_answered(abreast: int) -> None:
+    """In the moment in which the last call has ended, and its task not quite."""
     desk = Desk()
-    gather = Gather(desk.call, most=3, abreast=2)
-    asked = ask(gather, 1)
-    await asyncio.sleep(0.01)
-    asked += ask(gather, 2)
-    await asyncio.sleep(0.01)
-    assert desk.calls == [[1], [2]]
     desk.open.set()
-    answered = [await task for task in asked]
-    answered.append(await asyncio.wait_for(gather.ask({"n": 3}), 5))
-    assert answered == [10, 20, 30]
+    gather = Gather(desk.call, most=3, abreast=abreast)
+
+    async def asks() -> list[int]:
+        return [await gather.ask({"n": number}) for number in range(3)]
+
+    together = asyncio.gather(*[asks() for _ in range(abreast)])
+    assert await asyncio.wait_for(together, 5) == [[0, 10, 20]] * abreast
 
 
 async def test_an_error_is_told_to_all_of_the_call_and_the_next_goes_on() -> None:
