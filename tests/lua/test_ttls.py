@@ -63,7 +63,7 @@ def test_a_whole_day_of_everything(stage: Stage) -> None:
     stage.send(recipient(90), send_at=T0 + HOUR)
     stage.accept(3, first=100)
     stage.suppress("1")
-    value_of(stage.store.guards.begin("k", "i", "b", "J", now_ms=stage.now))
+    value_of(stage.store.guards.begin("k", "i", "b", "J", now_ms=stage.now, holder="one", is_free=True))
     assert stage.states(job) == "SFtupEOhrrrr"
     terminal = {job.task_id(index) for index in (0, 1, 5, 6)} | {done.task_id(0)}
     for key in stage.with_ttl():
