@@ -7,10 +7,9 @@ run cannot be repeated exactly; the World (`make prove`) is for that.
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 
-from docker.engine import Engine, why_no_engine
+from docker.engine import running, why_no_engine
 
 from .run import Report, percentiles, run
 
@@ -25,26 +24,10 @@ def main() -> int:
     if asked.docker and (reason := why_no_engine()):
         parser.error(reason)
     print(f"seed {asked.seed}, {asked.minutes:g} minutes", flush=True)
-    with _engine(is_wanted=asked.docker) as engine:
+    with running() if asked.docker else nullcontext() as engine:
         report = run(asked.seed, asked.minutes * 60, (lambda line: None) if asked.quiet else _say, engine=engine)
     tell(report)
     return 1 if report.broken else 0
-
-
-@contextmanager
-def _engine(*, is_wanted: bool) -> Iterator[Engine | None]:
-    """One of our own, with the image of the worker."""
-    if not is_wanted:
-        yield None
-        return
-    engine = Engine()
-    engine.start()
-    try:
-        engine.clear()
-        engine.build_images()
-        yield engine
-    finally:
-        engine.stop()
 
 
 def _say(line: str) -> None:

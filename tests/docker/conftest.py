@@ -4,20 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from .engine import BAILEYS_WORKER, Engine, require_engine, require_node
+from .engine import BAILEYS_WORKER, Engine, require_engine, require_node, running
 
 
 @pytest.fixture(scope="session")
 def running_engine() -> Iterator[Engine]:
     require_engine()
-    engine = Engine()
-    engine.start()
-    try:
-        engine.clear()
-        engine.build_images()
+    with running() as engine:
         yield engine
-    finally:
-        engine.stop()
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,19 @@ def _require_none(reason: str) -> None:
         pytest.fail(reason)
     print(reason)
     pytest.skip(reason)
+
+
+@contextmanager
+def running() -> "Iterator[Engine]":
+    """One without containers, with the images of the services and the simulated worker; ended with all it runs."""
+    engine = Engine()
+    engine.start()
+    try:
+        engine.clear()
+        engine.build_images()
+        yield engine
+    finally:
+        engine.stop()
 
 
 class Engine:

@@ -16,10 +16,10 @@ local function jobs_look_again(now)
   wake('jobs')
 end
 
--- One event of the last minute of a session, for SmartGuard's sake and for those who watch.
--- It is put in order once in half a minute: who does it notes `tidy_mark` at the pacer, and brings what stood there before.
+-- A session's statistics of the last minute are put in order once in half a minute; whoever did it leaves this at the pacer.
 local function tidy_mark(session, now) return session .. ':' .. math.floor(now / 30000) end
 
+-- One event of the last minute of a session, for SmartGuard's sake and for those who watch. `tidied` is the mark that stood at the pacer.
 local function count_minute(session, name, member, now, tidied)
   local key = K.metric(session, name)
   call('ZADD', key, ms(now), member)
