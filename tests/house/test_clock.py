@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from paceline.kits.clock import SampledClock, SystemClock
 
@@ -93,6 +94,21 @@ async def test_a_reference_that_stepped_back_is_waited_for_and_then_followed(
     assert clock.now_ms() == before_ms
     reference.monotonic_ms += 6_000
     assert clock.now_ms() == reference.now_ms
+
+
+async def test_a_reference_that_stepped_back_is_told(reference: Reference, clock: SampledClock) -> None:
+    """Sending rests until then, and somebody will ask why."""
+    await clock.sample()
+    with capture_logs() as lines:
+        reference.ahead_ms -= 500
+        await clock.sample()
+        reference.ahead_ms += 10_000
+        await clock.sample()
+        assert lines == []
+        reference.ahead_ms -= 3_600_000
+        await clock.sample()
+        await clock.sample()
+    assert [round(line["by_ms"], -2) for line in lines] == [3_600_000]
 
 
 async def test_a_good_sample_is_not_given_up_for_a_bad_one(reference: Reference, clock: SampledClock) -> None:

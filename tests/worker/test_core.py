@@ -3,11 +3,12 @@
 import itertools
 from typing import Any
 
+import msgspec
 import pytest
 
 from paceline.domain.ids import whatsapp_id
 from paceline.worker.book import Intent, Outcome
-from paceline.worker.protocol import RequestRefused, StaleEpoch, TypingWindow
+from paceline.worker.protocol import ClaimAnswer, RequestRefused, StaleEpoch, TypingWindow
 
 from .stage import START_MS, Lossy, Theatre, do
 
@@ -96,6 +97,27 @@ def test_an_answer_that_lay_in_the_socket_while_the_worker_was_stopped_is_not_ta
     theatre.start()
     theatre.play(lambda: bool(calls(theatre, "nack")))
     assert theatre.ledger.lines == []
+
+
+def test_a_clock_set_back_by_less_than_a_claim_had_waited_is_noticed() -> None:
+    """Five seconds between two messages that go by an earlier clock than the one before are no seconds at all."""
+    theatre = Theatre()
+    claim, set_back_ms, due = theatre.orchestrator.claim, 5_000, []
+
+    async def waits(*, epoch: int) -> ClaimAnswer:
+        asked_ms = theatre.clock.ms
+        await theatre.clock.sleep_ms(10_000)
+        if not theatre.orchestrator.tasks:
+            due.append(theatre.clock.ms - set_back_ms + 8_000)
+            theatre.orchestrator.add(T1, send_after_ms=due[0])
+        answer = await claim(epoch=epoch)
+        now_ms, waited_ms = theatre.clock.ms - set_back_ms, theatre.clock.ms - asked_ms
+        return msgspec.structs.replace(answer, now_ms=now_ms, waited_ms=waited_ms)
+
+    theatre.orchestrator.claim = waits  # type: ignore[method-assign,assignment]
+    theatre.start()
+    assert theatre.play(lambda: bool(theatre.ledger.lines))
+    assert 0 <= theatre.ledger.lines[0].at - set_back_ms - due[0] <= 10
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ export class WorkerCore {
     try {
       const answer = await protocol.claim(this.#shift.agreed.epoch);
       const answeredMs = clock.nowMs();
-      this.#shift.time.observe(answer.nowMs, { askedMs, answeredMs });
+      this.#shift.time.observe(answer.nowMs, { askedMs, answeredMs, waitedMs: answer.waitedMs });
       if (!answer.task && answeredMs - askedMs < MIN_POLL_MS) await clock.sleepMs(MIN_POLL_MS);
       return answer;
     } finally {

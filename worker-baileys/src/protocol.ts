@@ -84,6 +84,8 @@ export interface ClaimedTask {
 
 export interface ClaimAnswer {
   readonly nowMs: number;
+  /** How long the orchestrator had let us wait by then. */
+  readonly waitedMs?: number;
   readonly task?: ClaimedTask | null;
   readonly raw?: string | null;
   /** What we hold by the orchestrator's books although we are asking for work; answered for as after a `hello`. */

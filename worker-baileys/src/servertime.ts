@@ -27,8 +27,13 @@ function widened(bounds: Bounds, nowMs: number): Bounds {
 export class ServerTime {
   #bounds: Bounds | null = null;
 
-  observe(serverMs: number, times: { askedMs: number; answeredMs: number }): void {
-    const fresh = { lowMs: serverMs - times.answeredMs, highMs: serverMs - times.askedMs, atMs: times.answeredMs };
+  /**
+   * `waitedMs`: so long the server says it had us wait before it looked at its clock. Bounds as wide as a long poll
+   * would hide that the clock was set back by less.
+   */
+  observe(serverMs: number, times: { askedMs: number; answeredMs: number; waitedMs?: number | undefined }): void {
+    const lookedMs = Math.min(times.askedMs + (times.waitedMs ?? 0), times.answeredMs);
+    const fresh = { lowMs: serverMs - times.answeredMs, highMs: serverMs - lookedMs, atMs: times.answeredMs };
     if (this.#bounds === null) {
       this.#bounds = fresh;
       return;

@@ -10,6 +10,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+import structlog
+
+log = structlog.stdlib.get_logger(__name__)
+
 
 class Clock(Protocol):
     """Wall time in Unix milliseconds, and waiting. Never goes backwards."""
@@ -68,6 +72,9 @@ class SampledClock:
     # A measurement is wrong by at most half its round trip, and grows older by this much.
     DRIFT_PPM = 100
 
+    # A reference that was set back by more is worth a line in the log.
+    TOLD_MS = 1_000
+
     def __init__(
         self,
         reference: Callable[[], Awaitable[int]],
@@ -103,6 +110,12 @@ class SampledClock:
             # the gaps between sends. Only a difference that no error explains says that the reference was set.
             if error_ms > known_ms and abs(offset_ms - self._offset_ms) <= error_ms + known_ms:
                 return
+            set_back_ms = self._offset_ms - offset_ms - error_ms - known_ms
+            if set_back_ms > self.TOLD_MS:
+                # Until then nothing that waits for a time goes on; whoever wonders why finds it here.
+                log.warning(
+                    "the reference clock was set back; time stands still until it has caught up", by_ms=set_back_ms
+                )
         self._offset_ms, self._error_ms, self._sampled_ms = offset_ms, error_ms, seen_ms
 
     async def run(self) -> None:

@@ -12,7 +12,7 @@ from paceline.domain.errors import Conflict, Unauthorized
 from paceline.domain.failures import UNKNOWN_OUTCOME
 from paceline.domain.ids import whatsapp_id
 from paceline.edge import Keys, holder, service
-from paceline.kits.clock import Clock
+from paceline.kits.clock import Clock, monotonic_ms
 from paceline.kits.media_store import MediaFiles
 from paceline.kits.metrics import Metrics
 from paceline.kits.secrets import derive
@@ -142,7 +142,7 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
     ) -> ClaimAnswer:
         """A long poll. The task comes under a lease; `raw` names the claim in ack, nack and extend."""
         gate.check(request, session_id)
-        body = await read_body(request, ClaimBody)
+        body, began_ms = await read_body(request, ClaimBody), monotonic_ms()
         given = await waiters.poll(
             session_id,
             lambda: desk.claim(session_id, body.epoch, now_ms=clock.now_ms(), commands_only=body.commands_only),
@@ -157,6 +157,7 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
             pending=protocol.pending_of(given.pending),
             commands=given.commands,
             now_ms=clock.now_ms(),
+            waited_ms=monotonic_ms() - began_ms,
         )
 
     @post(f"{_PATH}/outbox/extend", summary="Keep a lease", opt={"body": ExtendBody}, **_WORKER)

@@ -97,6 +97,9 @@ class ClaimAnswer(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     pending: list[PendingAnswer] = []
     commands: list[Command] = []
     now_ms: int
+    waited_ms: int
+    """How long the poll had lasted by then: without it the worker could only tell that `now_ms` was some moment since
+    it asked, and would not notice that the clock was set back by less than that."""
 
 
 class StateAnswer(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

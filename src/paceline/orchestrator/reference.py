@@ -55,7 +55,15 @@ REFERENCE: Reference = {
     "POST /api/worker/sessions/{session_id}/outbox/claim": Entry(
         errors="UNKNOWN_SESSION STALE_EPOCH NOT_WANTED",
         body={"epoch": 2},
-        answer={"status": "ok", "task": _GIVEN, "raw": _RAW, "pending": [], "commands": [_COMMAND], "nowMs": AT},
+        answer={
+            "status": "ok",
+            "task": _GIVEN,
+            "raw": _RAW,
+            "pending": [],
+            "commands": [_COMMAND],
+            "nowMs": AT,
+            "waitedMs": 12,
+        },
     ),
     "POST /api/worker/sessions/{session_id}/outbox/extend": Entry(
         errors=_ABOUT_CLAIM,

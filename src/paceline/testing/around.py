@@ -60,11 +60,15 @@ def with_files(seed: int, jobs: list[JobPlan]) -> list[JobPlan]:
 
 
 def draw_jumps(seed: int, start_ms: int) -> list[Deed]:
-    """Somebody sets the clock forward, by minutes or by more than a day."""
+    """Somebody sets the clock forward, by minutes or by more than a day, or back."""
     rng = Random(f"clock {seed}")
     at_ms = start_ms + rng.randrange(20_000, 6 * MINUTE_MS)
     ms = rng.choice([2 * MINUTE_MS, HOUR_MS, 25 * HOUR_MS])
-    return [Deed(at_ms=at_ms, kind="clock", value=ms)] if rng.random() < 0.1 else []
+    kind = rng.random()
+    if kind < 0.1:
+        return [Deed(at_ms=at_ms, kind="clock", value=ms)]
+    back_ms = rng.choice([5_000, 2 * MINUTE_MS, HOUR_MS, HOUR_MS])
+    return [Deed(at_ms=at_ms, kind="clock", value=-back_ms)] if kind < 0.2 else []
 
 
 def draw_stop_words(seed: int, start_ms: int, phones: int, jobs: list[JobPlan]) -> list[Deed]:

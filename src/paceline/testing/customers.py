@@ -16,6 +16,7 @@ from paceline.policy.trust import DAY_MS
 from paceline.store import keys
 from paceline.store.webhooks import WebhookRecord
 from paceline.testing.plans import HOUR_MS, Receiver
+from paceline.testing.sim import VirtualClock
 from paceline.testing.steps import Pause, Point, Process, Request
 
 if TYPE_CHECKING:
@@ -52,19 +53,23 @@ class Customer:
             raise SafeHttpError("no answer in time")
         return Posted(204, "")
 
+    @property
+    def _now_ms(self) -> int:
+        return self._sim.time_of(self._world.gateway)
+
     async def subscribe(self) -> None:
         await self._world.gateway_store.webhooks.save(WEBHOOK)
 
     def loops(self, gateway: Process) -> list[Coroutine[Request, Any, Any]]:
         store = self._world.store(gateway)
         rng = Random(self._sim.rng.getrandbits(64))
-        poster = Poster(store, Telling(store), self, self._world.clock, rng)
+        poster = Poster(store, Telling(store), self, VirtualClock(self._sim, gateway), rng)
         return [self._feed(Feeder(store)), *[self._step(poster.step, "deliveries") for _ in range(POSTERS)]]
 
     async def _feed(self, feeder: Feeder) -> None:
         while True:
             try:
-                again = await feeder.step(self._sim.now_ms)
+                again = await feeder.step(self._now_ms)
             except Unavailable:
                 again = self._sim.now_ms
             if feeder.added:
@@ -76,10 +81,11 @@ class Customer:
     async def _step(self, step: Callable[[int], Awaitable[int | None]], key: str) -> None:
         while True:
             try:
-                again = await step(self._sim.now_ms)
+                again = await step(self._now_ms)
             except Unavailable:
-                again = self._sim.now_ms + 500
-            await Pause(self._sim.now_ms + HOUR_MS if again is None else again, key)
+                again = self._now_ms + 500
+            wait_ms = HOUR_MS if again is None else again - self._now_ms
+            await Pause(self._sim.now_ms + wait_ms, key)
 
     def has_all(self) -> bool:
         """Nothing is on its way any more."""

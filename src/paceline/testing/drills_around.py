@@ -94,4 +94,14 @@ def _set_clocks() -> list[Scenario]:
     ]
 
 
-AROUND = [*_words(), *_stops(), *_told(), *_provisioned(), *_files(), *_set_clocks()]
+def _set_back() -> list[Scenario]:
+    """The services' clock is set back again and again, by seconds that are easily missed and by an hour."""
+    jobs = [plain_job("many", EARLY, 40), plain_job("late", EARLY + 2 * HOUR_MS, 10)]
+    steps = [after(at, "clock", value=-ms) for at, ms in ((40, 5_000), (90, 3_000), (150, 8_000), (200, 30_000))]
+    return [
+        drill(33, BURSTY, jobs, start_ms=EARLY, phones=2, deeds=steps),
+        drill(34, FAST, jobs, start_ms=EARLY, phones=2, deeds=[*steps, after(60, "clock", value=-HOUR_MS)]),
+    ]
+
+
+AROUND = [*_words(), *_stops(), *_told(), *_provisioned(), *_files(), *_set_clocks(), *_set_back()]

@@ -26,6 +26,8 @@ class Evidence:
         self.world = world
         self.outside = world.outside
         self.scenario = world.scenario
+        self.behind_ms = world.sim.behind_ms
+        """What a service called the time may be so much earlier than it was."""
         books = world.ledgers.values()
         self.lines = sorted((line for book in books for line in book.lines), key=lambda line: line.at)
         self.refusals = sorted((no for book in books for no in book.refusals), key=lambda no: no.at)
@@ -79,6 +81,11 @@ class Evidence:
         claims = self.claims[event.task_id]
         found = bisect_right(claims, event.at, key=lambda claim: claim.at)
         return claims[found - 1] if found else None
+
+    def told_time(self, event: Wire) -> int:
+        """What time it was for those who let it go."""
+        claim = self.claim_of(event) if self.behind_ms else None
+        return event.at - (claim.at - claim.asked if claim else 0)
 
     def level(self, phone: str, at_ms: int) -> Level:
         """Worked out here, from the number's age and the table."""

@@ -139,7 +139,7 @@ def loops(
     )
 
     def now_ms() -> int:
-        return world.sim.now_ms
+        return world.sim.time_of(world.orchestrator)
 
     hands = Hands(
         store.fleet, runner, terms, secret_of=lambda session: "", auth_key_of=lambda session: "",

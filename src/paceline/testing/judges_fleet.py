@@ -33,7 +33,8 @@ def none_is_left_behind(evidence: Evidence) -> Iterator[str]:
         running = [life for life in lives if life.ended_ms is None]
         wanted = [life for life in running if life.spec.instance == row.wanted_instance]
         just_ended = any((life.ended_ms or 0) > now_ms - LOOK_MS - MINUTE_MS for life in lives)
-        is_resting = row.connection == "FAILED" or row.quarantined or row.not_before > now_ms - MINUTE_MS or just_ended
+        not_before = row.not_before + evidence.behind_ms
+        is_resting = row.connection == "FAILED" or row.quarantined or not_before > now_ms - MINUTE_MS or just_ended
         has_place = not evidence.scenario.around.proxies or row.holds
         if len(wanted) != 1 and has_place and not is_resting:
             yield f"{row.session_id} ({row.connection}) has no worker"
@@ -69,7 +70,7 @@ def a_banned_number_keeps_its_address(evidence: Evidence) -> Iterator[str]:
 def a_hung_worker_is_replaced(evidence: Evidence) -> Iterator[str]:
     runner, now_ms = evidence.world.runner, evidence.world.sim.now_ms
     for life, at in evidence.outside.hung if runner else ():
-        late = at + REPLACED_WITHIN_MS + evidence.world.sim.jumped_ms
+        late = at + REPLACED_WITHIN_MS + evidence.world.sim.jumped_ms + evidence.behind_ms
         # A banned number's worker is left as it is.
         banned = any(told.kind == "BANNED" and told.phone == life.spec.phone for told in evidence.outside.told)
         if late < now_ms and not banned and (life.ended_ms is None or life.ended_ms > late):

@@ -40,6 +40,7 @@ def refused_is_refused(evidence: Evidence) -> Iterator[str]:
 
 
 def _was_unknown(evidence: Evidence, task: str, from_ms: int, to_ms: int) -> bool:
+    from_ms -= evidence.behind_ms
     return any(line["what"] == "unknown" and from_ms < line["at"] < to_ms for line in evidence.history(task))
 
 

@@ -108,14 +108,15 @@ def caps_and_hours_are_kept(evidence: Evidence) -> Iterator[str]:
         days: Counter[str] = Counter()
         for line in evidence.by_phone[plan.phone]:
             levels = _levels(evidence, plan.phone, line)
-            day = hours.local_day(plan.timezone, line.at)
-            days[day] += 1
+            at, day = evidence.told_time(line), hours.local_day(plan.timezone, line.at)
+            # Where a clock was set back over midnight, services disagree on the day.
+            days[day] += day == hours.local_day(plan.timezone, line.at - evidence.behind_ms)
             if all(level.daily_cap is not None and days[day] > level.daily_cap for level in levels):
                 yield f"{plan.phone}: {days[day]} sends on {day}, the cap is {levels[0].daily_cap}"
-            if not any(hours.is_open(hours.phone_windows(level, plan.timezone), line.at) for level in levels):
+            if not any(hours.is_open(hours.phone_windows(level, plan.timezone), at) for level in levels):
                 yield f"{plan.phone} sent at {line.at}, outside its hours"
             awake = hours.recipient_windows(evidence.scenario.policy, line.to, None, plan.timezone)
-            if not hours.is_open(awake, line.at):
+            if not hours.is_open(awake, at):
                 yield f"{line.to} was written to at {line.at}, outside their hours"
 
 

@@ -57,7 +57,7 @@ class Operators(People):
         elif deed.kind in ("pause", "resume", "stop", "start", "guard"):
             await self._press(process, deed.kind, "", deed.value)
         elif deed.kind == "clock":
-            self.sim.jump(deed.value)
+            self._set_clock(deed.value)
         elif deed.kind == "hang":
             self._hang(self.scenario.phones[deed.which].session, deed.value)
         elif deed.kind in ("proxy_bad", "proxy_ok"):
@@ -66,6 +66,16 @@ class Operators(People):
             await self._press(process, deed.kind, _AT + self.scenario.phones[deed.which].session)
         else:
             await self._press(process, deed.kind, self.scenario.phones[deed.which].session, deed.value)
+
+    def _set_clock(self, by_ms: int) -> None:
+        """Forward for everybody; back for the services, some of which are started anew for it."""
+        if by_ms > 0:
+            self.sim.jump(by_ms)
+            return
+        self.sim.set_back(-by_ms)
+        for process in self.world.services:
+            if self.sim.rng.random() < 0.5:
+                self.sim.kill(process)
 
     def _hear(self, plan: PhonePlan, who: str, text: str) -> None:
         """Somebody writes to a number, unasked."""
@@ -86,7 +96,7 @@ class Operators(People):
             "stop": lambda: self._stop(True),
             "start": lambda: self._stop(False),
             "guard": lambda: self._store.operators.toggle_guard(
-                value, setting=True, by="operator", now_ms=self.sim.now_ms
+                value, setting=True, by="operator", now_ms=self._now_ms
             ),
             "pause_session": lambda: self._wish(which, "pause"),
             "resume_session": lambda: self._wish(which, "resume"),
@@ -104,26 +114,31 @@ class Operators(People):
         return self.world.dispatcher_store
 
     @property
+    def _now_ms(self) -> int:
+        """By the clock of the dispatcher they ask."""
+        return self.sim.time_of(self.world.dispatcher)
+
+    @property
     def _jobs(self) -> Store:
         return self.world.gateway_store
 
     async def _pause(self, paused: bool) -> bool:
-        await self._store.operators.pause(paused, by="operator", now_ms=self.sim.now_ms)
+        await self._store.operators.pause(paused, by="operator", now_ms=self._now_ms)
         if not paused:
-            await self._store.operators.look_at_all(now_ms=self.sim.now_ms)
+            await self._store.operators.look_at_all(now_ms=self._now_ms)
         return True
 
     async def _stop(self, stopped: bool) -> bool:
-        await self._store.operators.stop(stopped, by="operator", now_ms=self.sim.now_ms)
+        await self._store.operators.stop(stopped, by="operator", now_ms=self._now_ms)
         if not stopped:
-            await self._store.operators.look_at_all(now_ms=self.sim.now_ms)
+            await self._store.operators.look_at_all(now_ms=self._now_ms)
         return True
 
     async def _job(self, verb: Callable[..., Awaitable[Any]], job_id: str) -> bool:
-        return bool((await verb(job_id, now_ms=self.sim.now_ms)).code == "OK")
+        return bool((await verb(job_id, now_ms=self.sim.time_of(self.world.gateway))).code == "OK")
 
     async def _wish(self, which: str, wish: Wish) -> bool:
-        session, now_ms = which.removeprefix(_AT), self.sim.now_ms
+        session, now_ms = which.removeprefix(_AT), self._now_ms
         answer = await self._store.fleet.wish(session, wish, reason=OPERATOR, by="operator", now_ms=now_ms)
         return answer.code == "OK"
 
@@ -133,7 +148,7 @@ class Operators(People):
         found = [row.proxy_id for row in rows if row.url == proxy_url(number)]
         for proxy in found:
             await self._store.fleet.mark_proxy(
-                proxy, state, reason="no answer in time", by=CHECKER, now_ms=self.sim.now_ms
+                proxy, state, reason="no answer in time", by=CHECKER, now_ms=self._now_ms
             )
         return bool(found)
 
@@ -150,12 +165,12 @@ class Operators(People):
         view = (await self._jobs.jobs.message(task)) if task.rpartition(":")[2] != "None" else None
         phone = (view.phone or view.job.phone) if view else None
         answer = await self._jobs.queues.cancel_task(
-            task, phone or self.scenario.phones[0].phone, now_ms=self.sim.now_ms
+            task, phone or self.scenario.phones[0].phone, now_ms=self.sim.time_of(self.world.gateway)
         )
         return answer.code == "OK" or (answer.code == "ENDED" and answer.state == "X")
 
     async def _decide(self, kind: str, session: str, value: Any) -> bool:
-        store, rules, now_ms = self._store, self.world.rules, self.sim.now_ms
+        store, rules, now_ms = self._store, self.world.rules, self._now_ms
         operator = Operator(store, rules, Watching(store, rules, Random(0)))
         try:
             match kind:
@@ -201,7 +216,7 @@ class Operators(People):
         banned = [plan.session for plan, (quarantined, _) in known if quarantined == "1"]
         found += [("banned", session) for session in banned]
         if self.scenario.restores:
-            found += [("cooldown", plan.session) for plan, (_, until) in known if int(until or 0) > self.sim.now_ms]
+            found += [("cooldown", plan.session) for plan, (_, until) in known if int(until or 0) > self._now_ms]
         if len(banned) == len(numbers) and not self.scenario.restores:
             found += [("all_banned", "")]
         failed = self._failed()

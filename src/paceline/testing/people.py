@@ -76,7 +76,12 @@ class Client(People):
 
     async def _add_proxies(self, store: Store) -> None:
         urls = [proxy_url(number) for number in range(self.scenario.around.proxies)]
-        await store.inventory.add_proxies(urls, limit=100, by="world", now_ms=self.sim.now_ms)
+        await store.inventory.add_proxies(urls, limit=100, by="world", now_ms=self._now_ms)
+
+    @property
+    def _now_ms(self) -> int:
+        """By the gateway's clock."""
+        return self.sim.time_of(self.world.gateway)
 
     @property
     def _driver(self) -> str:
@@ -86,7 +91,7 @@ class Client(People):
     async def _register(self, store: Store, phone: PhonePlan) -> None:
         await store.sessions.register(
             phone.session, phone.phone, driver=self._driver, created_at_ms=self.scenario.start_ms - phone.age_ms,
-            timezone=phone.timezone, tags=[], limit=4, now_ms=self.sim.now_ms,
+            timezone=phone.timezone, tags=[], limit=4, now_ms=self._now_ms,
         )  # fmt: skip
 
     async def _submit(self, store: Store, intake: Intake, idempotency: Idempotency, job: JobPlan) -> None:
@@ -98,8 +103,8 @@ class Client(People):
             return
         try:
             answer = await idempotency.answer(
-                by="world", key=job.name, body=job.name, job_id=intake.new_job_id(self.sim.now_ms),
-                now_ms=self.sim.now_ms, work=partial(self._accept, intake, job),
+                by="world", key=job.name, body=job.name, job_id=intake.new_job_id(self._now_ms),
+                now_ms=self._now_ms, work=partial(self._accept, intake, job),
             )  # fmt: skip
             await Point(self.world.gateway)
         except Conflict as error:
@@ -116,7 +121,7 @@ class Client(People):
         return next((listed.job.job_id for listed in page.jobs if listed.job.text == job.text), None)
 
     async def _accept(self, intake: Intake, job: JobPlan, job_id: str) -> bytes:
-        now_ms = self.sim.now_ms
+        now_ms = self._now_ms
         send_at = job.at_ms + job.delay_ms if job.at_ms + job.delay_ms > now_ms else None
         answer: msgspec.Struct
         if job.single:
@@ -152,7 +157,7 @@ class Client(People):
         self.sim.freeze(worker, self.scenario.outage[1])
 
     async def _suppress(self, store: Store, to: str) -> None:
-        await store.guards.suppress([Suppression(to, self.sim.now_ms)])
+        await store.guards.suppress([Suppression(to, self._now_ms)])
         self.outside.suppressed_at.setdefault(to, self.sim.now_ms)
 
     async def _cancel(self, store: Store, job: JobPlan) -> None:
@@ -165,5 +170,5 @@ def proxy_url(number: int) -> str:
 
 
 async def cancel_job(world: "World", store: Store, job_id: str) -> None:
-    if (await store.jobs.cancel(job_id, now_ms=world.sim.now_ms)).code == "OK":
+    if (await store.jobs.cancel(job_id, now_ms=world.sim.time_of(world.gateway))).code == "OK":
         world.canceled_at.setdefault(job_id, world.sim.now_ms)

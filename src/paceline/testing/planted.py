@@ -183,6 +183,8 @@ BUGS = [
     Bug("a damaged file is sent", "I2", python=("paceline.worker.media.sha256_of", "_whatever_came"), seeds=(-30,)),
     Bug("a worker does not look at its window", "I4", python=("paceline.worker.sender.Sender._window_open", "_open"),
         seeds=(-4,)),
+    Bug("a worker does not notice that the clock was set back", "I3",
+        python=("paceline.worker.servertime.ServerTime.observe", "_first_word_counts"), seeds=(-33,)),
     # What customers are told.
     Bug("a delivery that failed is not tried again", "events", {
         "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",

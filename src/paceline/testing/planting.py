@@ -13,6 +13,7 @@ from paceline.orchestrator.provisioner import Provisioner
 from paceline.orchestrator.runners.base import Seen
 from paceline.policy import gate, pacing, retry, routing, smartguard
 from paceline.policy.trust import Level, Policy
+from paceline.worker import servertime
 
 Mutation = dict[str, tuple[str, str]]
 
@@ -92,6 +93,14 @@ _pace_for = pacing.pace_for
 
 def _automatic_as_manual(*facts: Any, **more: Any) -> pacing.Pace:
     return _pace_for(*facts, **more | {"rpm_source": "manual"})
+
+
+_observe = servertime.ServerTime.observe
+
+
+def _first_word_counts(time: servertime.ServerTime, server_ms: int, **times: int) -> None:
+    if time._bounds is None:
+        _observe(time, server_ms, **times)
 
 
 def _never_warm(sticky: routing.Sticky, now_ms: int) -> bool:

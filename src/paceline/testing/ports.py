@@ -132,14 +132,17 @@ class SimProtocol:
         self._files = files
         self._terms = terms
 
+    @property
+    def _now_ms(self) -> int:
+        """By the orchestrator's clock."""
+        return self._sim.time_of(self._server)
+
     async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
-        welcome = await self._ask(
-            lambda: self._desk.hello(self._session, instance_id, journal_id, now_ms=self._sim.now_ms)
-        )
+        welcome = await self._ask(lambda: self._desk.hello(self._session, instance_id, journal_id, now_ms=self._now_ms))
         lease_ms, typing, grace_ms = self._terms()
         return HelloAnswer(
             epoch=welcome.epoch,
-            now_ms=self._sim.now_ms,
+            now_ms=self._now_ms,
             lease_ms=lease_ms,
             typing=typing,
             unknown_grace_ms=grace_ms,
@@ -148,10 +151,11 @@ class SimProtocol:
         )
 
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
-        until_ms = self._sim.now_ms + (0 if commands_only else CLAIM_WAIT_MS)
+        began_ms = self._sim.now_ms
+        until_ms = began_ms + (0 if commands_only else CLAIM_WAIT_MS)
         while True:
             claim = await self._ask(
-                lambda: self._desk.claim(self._session, epoch, now_ms=self._sim.now_ms, commands_only=commands_only)
+                lambda: self._desk.claim(self._session, epoch, now_ms=self._now_ms, commands_only=commands_only)
             )
             if not claim.is_empty or commands_only:
                 break
@@ -162,18 +166,19 @@ class SimProtocol:
         task = None if raw is None else msgspec.json.decode(raw, type=ClaimedTask)
         commands = _commands(claim.commands)
         return ClaimAnswer(
-            now_ms=self._sim.now_ms, task=task, raw=raw, pending=_pending(claim.pending), commands=commands
-        )
+            now_ms=self._now_ms, waited_ms=self._sim.now_ms - began_ms, task=task, raw=raw,
+            pending=_pending(claim.pending), commands=commands,
+        )  # fmt: skip
 
     async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None:
         task, _ = _names(handle)
-        await self._ask(lambda: self._settling.sent(self._session, task, whatsapp_id, now_ms=self._sim.now_ms))
+        await self._ask(lambda: self._settling.sent(self._session, task, whatsapp_id, now_ms=self._now_ms))
 
     async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None:
         word = Word(self._session, epoch, *_names(handle))
 
         async def say() -> str:
-            now_ms = self._sim.now_ms
+            now_ms = self._now_ms
             if not not_sent:
                 return await self._settling.unknown(word, error.message if error else "", now_ms=now_ms)
             if error is None:
@@ -184,7 +189,7 @@ class SimProtocol:
 
     async def extend(self, handle: ByRaw, *, epoch: int) -> int:
         task, token = _names(handle)
-        return await self._ask(lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._sim.now_ms))
+        return await self._ask(lambda: self._desk.extend(self._session, epoch, task, token, now_ms=self._now_ms))
 
     async def media(self, ref: str, *, size: int) -> bytes:
         async def serve() -> bytes:

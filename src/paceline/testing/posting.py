@@ -54,4 +54,4 @@ class SimOutbox:
 
     async def _carry_out(self, post: Post) -> None:
         body = msgspec.convert(post.body, EnqueueBody)
-        await self._enqueue.enqueue(post.session, body, by="dispatcher", now_ms=self._sim.now_ms)
+        await self._enqueue.enqueue(post.session, body, by="dispatcher", now_ms=self._sim.time_of(self._server))

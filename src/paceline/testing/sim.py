@@ -35,6 +35,8 @@ class Sim:
         self._alarms_set = 0
         self.jumped_ms = 0
         """By how much the clock was set forward in all."""
+        self.behind_ms = 0
+        """By how much the clock that the services follow was set back."""
         self._waiting: dict[str, dict[Thread, None]] = {}
         """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
 
@@ -73,7 +75,22 @@ class Sim:
         for process in self.processes:
             process.boot_at_ms += ms
             process.frozen_until_ms += ms
+            process.seen_ms += ms if process.seen_ms else 0
         self.jumped_ms += ms
+
+    def set_back(self, ms: int) -> None:
+        """The services' clock alone: what happens on the wire and in workers keeps its time, and so do the judges."""
+        for process in self.processes:
+            process.seen_ms = self.time_of(process) if process.up else 0
+        self.behind_ms += ms
+
+    def time_of(self, process: Process) -> int:
+        """What a service takes for the time. One that ran when its clock was set back stands still until the clock has
+        caught up; one that is started after it knows no better."""
+        return max(process.seen_ms, self.now_ms - self.behind_ms)
+
+    def stands_still(self, process: Process) -> bool:
+        return process.seen_ms > self.now_ms - self.behind_ms
 
     def freeze(self, process: Process, ms: int) -> None:
         process.frozen_until_ms = max(process.frozen_until_ms, self.now_ms + ms)
@@ -171,7 +188,7 @@ class Sim:
             if who.sleep == sleep:
                 self._wake(who)
         elif not who.up and who.boot_at_ms <= self.now_ms:
-            who.up = True
+            who.up, who.seen_ms = True, 0
             who.threads = [Thread(who, coroutine) for coroutine in who.boot()]
             self._ready += who.threads
 
@@ -254,13 +271,14 @@ class Sim:
 
 
 class VirtualClock:
-    """The clock of everything in the World."""
+    """The clock of a service, or of everything else in the World."""
 
-    def __init__(self, sim: Sim) -> None:
+    def __init__(self, sim: Sim, process: Process | None = None) -> None:
         self._sim = sim
+        self._process = process
 
     def now_ms(self) -> int:
-        return self._sim.now_ms
+        return self._sim.now_ms if self._process is None else self._sim.time_of(self._process)
 
     async def sleep_ms(self, ms: int) -> None:
         await Pause(self._sim.now_ms + max(0, ms))

@@ -80,6 +80,8 @@ class Process:
     boot_at_ms: int = 0
     frozen_until_ms: int = 0
     crashes: int = 0
+    seen_ms: int = 0
+    """The latest time its clock has shown in this life: it stands still there when the clock it follows is set back."""
     on_death: Callable[[], None] | None = None
     """Somebody else decides what follows; without one it boots again after a while."""
 

@@ -36,7 +36,7 @@ class Words:
             self._outside.wrote.append((self._phone, str(event.data["from"]), self._sim.now_ms))
         if says_stop(event):
             self._outside.said_stop.add(str(event.data["from"]))
-        await self._inbound.receive(event, now_ms=self._sim.now_ms)
+        await self._inbound.receive(event, now_ms=self._sim.time_of(self._server))
         self._note(event, began)
 
     def comes_late(self, event: WorkerEvent) -> None:

@@ -54,6 +54,7 @@ costs few steps."""
 LIVENESS_MS = 900_000
 PING_MS = 600_000
 """Often enough for LIVENESS_MS."""
+STILL_MS = 60_000
 AFTERWARDS_MS = 600_000
 GUARDED_MS = 2 * HOUR_MS
 LOOK_EVERY_STEPS = 50
@@ -162,12 +163,14 @@ class World:
             self.gateway.boot = partial(self.customer.loops, self.gateway)
         self.sim.add(self.gateway)
         self.orchestrator = self.sim.add(Process("orchestrator", self._orchestrator))
-        self._owners = {process.name: process for process in (self.gateway, self.orchestrator)}
+        self.services = [self.gateway, self.orchestrator]
+        self._owners = {process.name: process for process in self.services}
         self._serve()
         for number in (1, 2):
             process = Process(f"dispatcher-{number}", lambda: [])
             process.boot = partial(self._dispatcher, process)
-            self.sim.add(process)
+            self.services.append(self.sim.add(process))
+        self.dispatcher = process
         self.dispatcher_store, self.gateway_store = self.store(process), self.store(self.gateway)
         if self.runner is None:
             self.workers.start()
@@ -187,9 +190,10 @@ class World:
         self.enqueue = Enqueue(store)
 
     def _orchestrator(self) -> list[Coroutine[Request, Any, Any]]:
-        loops = [self._loop(self.settling.sweep, "sweep")]
+        loop = partial(self._loop, self.orchestrator)
+        loops = [loop(self.settling.sweep, "sweep")]
         if self.runner is not None:
-            loops += fleet.loops(self, self.store(self.orchestrator), self.runner, self._loop)
+            loops += fleet.loops(self, self.store(self.orchestrator), self.runner, loop)
         return loops
 
     def _dispatcher(self, process: Process) -> list[Coroutine[Request, Any, Any]]:
@@ -198,16 +202,17 @@ class World:
         pacer = Pacer(store, self.rules, rng, handoff_ttl_ms=60_000, api=self.scenario.api)
         watch = FleetWatch(store, self.rules, route_ahead=self.route_ahead, age_ms=self.fleet_age_ms)
         routers = [Router(store, watch) for _ in range(2)]
+        loop = partial(self._loop, process)
         loops = [
-            self._loop(pacer.step, "due"),
-            self._loop(Scheduler(store).step, "due"),
-            *[self._loop(router.step, "jobs") for router in routers],
+            loop(pacer.step, "due"),
+            loop(Scheduler(store).step, "due"),
+            *[loop(router.step, "jobs") for router in routers],
         ]
         if self.scenario.api:
             outbox = SimOutbox(self.sim, process, self.orchestrator, self.enqueue)
-            loops.append(self._loop(Handing(store, outbox).step, "handing"))
+            loops.append(loop(Handing(store, outbox).step, "handing"))
         if self.scenario.guard_tick_ms:
-            loops.append(self._loop(partial(self._guard, SmartGuard(store, self.rules, enabled=True, tick_ms=0)), "-"))
+            loops.append(loop(partial(self._guard, SmartGuard(store, self.rules, enabled=True, tick_ms=0)), "-"))
         return loops
 
     async def _guard(self, guard: SmartGuard, now_ms: int) -> int | None:
@@ -216,14 +221,17 @@ class World:
         guard.tick_ms = self.scenario.guard_tick_ms if young else POLL_MS
         return await guard.step(now_ms)
 
-    async def _loop(self, step: Callable[[int], Awaitable[int | None]], key: str) -> None:
+    async def _loop(self, process: Process, step: Callable[[int], Awaitable[int | None]], key: str) -> None:
         while True:
             try:
-                next_ms = await step(self.sim.now_ms)
+                next_ms = await step(self.sim.time_of(process))
             except Unavailable:
-                next_ms = self.sim.now_ms + 500
-            latest_ms = self.sim.now_ms + POLL_MS
-            await Pause(latest_ms if next_ms is None else min(next_ms, latest_ms), key)
+                next_ms = self.sim.time_of(process) + 500
+            wait_ms = POLL_MS if next_ms is None else min(next_ms - self.sim.time_of(process), POLL_MS)
+            # Nothing becomes due while a clock stands still; in production that is looked at again and again.
+            if self.sim.stands_still(process):
+                wait_ms = max(wait_ms, STILL_MS)
+            await Pause(self.sim.now_ms + wait_ms, key)
             if self.rest_ms:
                 await Pause(self.sim.now_ms + self.rest_ms)
 

@@ -205,7 +205,7 @@ class WorkerCore:
         answer = await self._protocol.claim(epoch=self._shift.agreed.epoch)
         self.polling = False
         answered_ms = self._clock.now_ms()
-        self._shift.time.observe(answer.now_ms, asked_ms=asked_ms, answered_ms=answered_ms)
+        self._shift.time.observe(answer.now_ms, asked_ms=asked_ms, answered_ms=answered_ms, waited_ms=answer.waited_ms)
         if answer.task is None and answered_ms - asked_ms < _MIN_POLL_MS:
             await self._clock.sleep_ms(_MIN_POLL_MS)
         return answer

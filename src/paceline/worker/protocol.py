@@ -108,6 +108,8 @@ class ClaimedTask(_Message, frozen=True):
 
 class ClaimAnswer(_Message, frozen=True):
     now_ms: int
+    waited_ms: int = 0
+    """How long the orchestrator had let us wait by then."""
     task: ClaimedTask | None = None
     raw: str | None = None
     pending: list[PendingTask] = []

@@ -29,8 +29,11 @@ class ServerTime:
     def __init__(self) -> None:
         self._bounds: _Bounds | None = None
 
-    def observe(self, server_ms: int, *, asked_ms: int, answered_ms: int) -> None:
-        fresh = _Bounds(server_ms - answered_ms, server_ms - asked_ms, answered_ms)
+    def observe(self, server_ms: int, *, asked_ms: int, answered_ms: int, waited_ms: int = 0) -> None:
+        """`waited_ms`: so long the server says it had us wait before it looked at its clock. Bounds as wide as a long
+        poll would hide that the clock was set back by less."""
+        looked_ms = min(asked_ms + waited_ms, answered_ms)
+        fresh = _Bounds(server_ms - answered_ms, server_ms - looked_ms, answered_ms)
         if self._bounds is None:
             self._bounds = fresh
             return

@@ -31,4 +31,17 @@ test("after a contradiction the newest word counts alone", () => {
   assert.deepEqual([time.earliest(30), time.latest(30)], [500_000, 500_010]);
 });
 
+test("a clock set back by less than an answer was waited for is noticed", () => {
+  const time = new ServerTime();
+  time.observe(1_000_000, { askedMs: 0, answeredMs: 10 });
+  time.observe(1_015_010, { askedMs: 20, answeredMs: 20_020, waitedMs: 19_995 });
+  assert.deepEqual([time.earliest(20_020), time.latest(20_020)], [1_015_010, 1_015_015]);
+});
+
+test("a server that claims to have let us wait longer than we did is not believed", () => {
+  const time = new ServerTime();
+  time.observe(1_000_000, { askedMs: 0, answeredMs: 10, waitedMs: 60_000 });
+  assert.deepEqual([time.earliest(10), time.latest(10)], [1_000_000, 1_000_000]);
+});
+
 test("nobody may ask before the first answer", () => assert.throws(() => new ServerTime().earliest(0)));
