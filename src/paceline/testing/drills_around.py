@@ -95,12 +95,14 @@ def _set_clocks() -> list[Scenario]:
 
 
 def _set_back() -> list[Scenario]:
-    """The services' clock is set back again and again, by seconds that are easily missed and by an hour."""
+    """The services' clock is set back again and again, by seconds that are easily missed and by an hour; and workers
+    whose hosts' clocks are wrong."""
     jobs = [plain_job("many", EARLY, 40), plain_job("late", EARLY + 2 * HOUR_MS, 10)]
     steps = [after(at, "clock", value=-ms) for at, ms in ((40, 5_000), (90, 3_000), (150, 8_000), (200, 30_000))]
     return [
         drill(33, BURSTY, jobs, start_ms=EARLY, phones=2, deeds=steps),
         drill(34, FAST, jobs, start_ms=EARLY, phones=2, deeds=[*steps, after(60, "clock", value=-HOUR_MS)]),
+        drill(35, FAST, jobs, start_ms=EARLY, phones=3, around=Around(skew_ms=5 * MINUTE_MS)),
     ]
 
 

@@ -116,6 +116,8 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     """How likely a worker gets no file, or a damaged one."""
     proxies: int = 0
     """How many there are; 0: the numbers go out directly."""
+    skew_ms: int = 0
+    """So much ahead or behind the clocks of workers' hosts may be; each of their lives may be on another."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

@@ -185,6 +185,8 @@ BUGS = [
         seeds=(-4,)),
     Bug("a worker does not notice that the clock was set back", "I3",
         python=("paceline.worker.servertime.ServerTime.observe", "_first_word_counts"), seeds=(-33,)),
+    Bug("a worker goes by its own clock", "I3",
+        python=("paceline.worker.servertime.ServerTime.earliest", "_own_clock"), seeds=(-35,)),
     # What customers are told.
     Bug("a delivery that failed is not tried again", "events", {
         "settle_delivery.lua": ("  call('ZADD', K.webhook_outbox(a.webhook), a.nextAt, a.delivery)\n",

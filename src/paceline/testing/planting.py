@@ -103,6 +103,10 @@ def _first_word_counts(time: servertime.ServerTime, server_ms: int, **times: int
         _observe(time, server_ms, **times)
 
 
+def _own_clock(time: servertime.ServerTime, now_ms: int) -> int:
+    return now_ms
+
+
 def _never_warm(sticky: routing.Sticky, now_ms: int) -> bool:
     return False
 

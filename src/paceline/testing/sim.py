@@ -271,14 +271,16 @@ class Sim:
 
 
 class VirtualClock:
-    """The clock of a service, or of everything else in the World."""
+    """The clock of a service, or of everything else in the World, on a host that may be ahead or behind."""
 
-    def __init__(self, sim: Sim, process: Process | None = None) -> None:
+    def __init__(self, sim: Sim, process: Process | None = None, *, ahead_ms: int = 0) -> None:
         self._sim = sim
         self._process = process
+        self._ahead_ms = ahead_ms
 
     def now_ms(self) -> int:
-        return self._sim.now_ms if self._process is None else self._sim.time_of(self._process)
+        now_ms = self._sim.now_ms if self._process is None else self._sim.time_of(self._process)
+        return now_ms + self._ahead_ms
 
     async def sleep_ms(self, ms: int) -> None:
         await Pause(self._sim.now_ms + max(0, ms))

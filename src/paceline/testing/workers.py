@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from paceline.testing.plans import PhonePlan
 from paceline.testing.ports import PatientDriver, SimProtocol, SimWake
+from paceline.testing.sim import VirtualClock
 from paceline.testing.steps import Killed, Process, Request
 from paceline.testing.words import Words
 from paceline.worker.core import WorkerCore
@@ -77,6 +78,8 @@ class Workers:
         if self._lives[session] > 1 and world.scenario.lost_volumes and sim.chance(0.3):
             disk.wipe()
         book, life = self.ledgers[session], self._lives[session]
+        skew_ms = world.scenario.around.skew_ms
+        clock = VirtualClock(sim, ahead_ms=sim.rng.randint(-skew_ms, skew_ms) if skew_ms else 0)
         server = WhatsApp(session, world.scenario.behaviour, banned=book.banned, account=book.account)
         self._servers[session] = server
         driver = PatientDriver(
@@ -98,8 +101,8 @@ class Workers:
                 late_words=world.scenario.around.late_words, files=world.files, terms=self._terms,
             ),
             driver=driver,
-            journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=world.clock.now_ms),
-            clock=world.clock,
+            journal=MemoryJournal(disk, new_id=lambda: f"journal-{rng.getrandbits(64):x}", now_ms=clock.now_ms),
+            clock=clock,
             rng=rng,
             wake=SimWake(sim, f"poster:{session}:{life}"),
             ping_every_ms=world.ping_ms,
