@@ -1,21 +1,20 @@
 """An HTTP service as every one of ours is: one error shape, strict JSON, limits, request ids, its own documentation.
 
-Knows Litestar and nothing of the product: what an error of the product means over HTTP, a `translate` function tells.
-Neighbours: `openapi` makes the document, `docs_page` draws it as `/docs`, `bodies` and `strict_json` mind what comes
-in, `direct` has the way of hot routes, `http` serves the application.
+Knows Litestar and nothing of the product. Neighbours: `web_errors` makes answers of errors, `openapi` the document,
+`docs_page` draws it as `/docs`, `bodies` and `strict_json` mind what comes in, `direct` has the way of hot routes,
+`http` serves the application.
 """
 
 import logging
 import os
 import re
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 import structlog
 from litestar import Litestar, MediaType, Request, Response, Router, get
-from litestar.exceptions import HTTPException, NotFoundException, ValidationException
+from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
@@ -30,6 +29,7 @@ from paceline.kits.headers import header
 from paceline.kits.logging import answering
 from paceline.kits.openapi_errors import Catalogue
 from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
+from paceline.kits.web_errors import Translate, answer_of, error_handler
 
 log = structlog.stdlib.get_logger(__name__)
 _lines = logging.getLogger(__name__)
@@ -51,21 +51,11 @@ AnyRequest = Request[Any, Any, Any]
 Handler = HTTPRouteHandler
 T = TypeVar("T")
 
-_CODES = {
-    400: "INVALID_REQUEST",
-    404: "NOT_FOUND",
-    405: "METHOD_NOT_ALLOWED",
-    413: "BODY_TOO_LARGE",
-    415: "UNSUPPORTED_MEDIA_TYPE",
-    500: "INTERNAL",
-}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
-_MISSING_PARAMETER = re.compile(r"Missing required \w+ parameter '(?P<name>[^']+)'")
 _NAMED_FIELD = re.compile(r"Object (?:contains unknown|missing required) field `(?P<name>[^`]*)`")
 
 
-Translate = Callable[[Exception], Problem | None]
 Watch = Callable[[str, str, int, float], None]
 """Told of every answer: method, route (its template), status, seconds."""
 
@@ -153,7 +143,7 @@ def create_service(
 
     app = Litestar(
         route_handlers=[*routes, docs, openapi_json],
-        exception_handlers={Exception: _error_handler(translate)},
+        exception_handlers={Exception: error_handler(translate)},
         openapi_config=OpenAPIConfig(
             title=title,
             version=version,
@@ -167,7 +157,7 @@ def create_service(
         request_max_body_size=BODY_LIMIT,
         logging_config=None,
     )
-    return Service(app, Direct(app, _error_handler(translate)))
+    return Service(app, Direct(app, error_handler(translate)))
 
 
 class Service:
@@ -212,7 +202,7 @@ class Service:
         if _head_bytes(scope) > HEAD_LIMIT:
             message = "the URL and the headers are too long"
             problem = Problem(431, "HEADERS_TOO_LARGE", message, details={"limit": HEAD_LIMIT})
-            await _answer_of(problem).to_asgi_response(None, Request(scope))(scope, receive, sending)
+            await answer_of(problem).to_asgi_response(None, Request(scope))(scope, receive, sending)
         else:
             with self._bodies.reading(scope, receive) as reading:
                 if not await self._direct.takes(scope, reading, sending):
@@ -250,43 +240,6 @@ def _head_bytes(scope: Scope) -> int:
     for name, value in scope["headers"]:
         size += len(name) + len(value) + 4
     return size
-
-
-def _error_handler(translate: Translate) -> Callable[[AnyRequest, Exception], Response[dict[str, Any]]]:
-    def handle(_request: AnyRequest, error: Exception) -> Response[dict[str, Any]]:
-        problem = error if isinstance(error, Problem) else translate(error)
-        if problem is not None:
-            return _answer_of(problem)
-        if isinstance(error, HTTPException) and error.status_code < 500:
-            return _answer_of(_framework_problem(error), error.headers)
-        # Without the error's own words: they may hold what a caller sent us.
-        where = "".join(traceback.format_tb(error.__traceback__))
-        log.error("request failed", error=type(error).__name__, where=where)
-        return _answer_of(Problem(500, "INTERNAL", "something went wrong on our side; the request id tells us what"))
-
-    return handle
-
-
-def _framework_problem(error: HTTPException) -> Problem:
-    code = _CODES.get(error.status_code, "INVALID_REQUEST")
-    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
-        first = error.extra[0]
-        return Problem(400, code, str(first.get("message", "")), field=str(first.get("key", "")))
-    if missing := _MISSING_PARAMETER.match(error.detail):
-        return Problem(400, code, f"the parameter {missing['name']!r} is missing", field=missing["name"])
-    messages = {404: "there is no such path", 405: "this path does not take that method", 413: "the body is too large"}
-    return Problem(error.status_code, code, messages.get(error.status_code, "the request cannot be read"))
-
-
-def _answer_of(problem: Problem, headers: Mapping[str, str] | None = None) -> Response[dict[str, Any]]:
-    headers = dict(headers or {})
-    if problem.closes:
-        headers["Connection"] = "close"
-    if problem.retry_after_seconds is not None:
-        headers["Retry-After"] = str(problem.retry_after_seconds)
-    if problem.status == 401:
-        headers["WWW-Authenticate"] = 'Bearer realm="paceline"'
-    return Response(problem.content(), status_code=problem.status, headers=headers, media_type=MediaType.JSON)
 
 
 def _field_of(error: str, inside: str) -> tuple[str | None, str]:
