@@ -85,7 +85,7 @@ def test_where_it_asks_and_with_which_key(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     standin.says(200, KEY)
-    assert keys("revoke", "01K", *arguments).exit_code == 0
+    assert keys("revoke", "01K", "--yes", *arguments).exit_code == 0
     (request,) = standin.asked
     assert (str(request.url), request.headers["X-API-KEY"]) == (f"{expected[0]}/v1/keys/01K", expected[1])
 
@@ -106,7 +106,7 @@ def test_the_demos_key_is_found_where_there_is_no_other(
 
 def test_revoking_says_so_to_people_only_and_an_id_cannot_leave_its_path(standin: Standin) -> None:
     standin.says(200, {**KEY, "state": "revoked", "revokedAt": 1_773_136_800_000})
-    result = keys("revoke", "../jobs?x=1")
+    result = keys("revoke", "../jobs?x=1", "--yes")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "revoked since 2026-03-10 10:00:00Z" in result.stderr
     assert standin.asked[0].url.raw_path == b"/v1/keys/..%2Fjobs%3Fx%3D1"
@@ -170,7 +170,7 @@ def error(code: str, **details: str) -> dict[str, Any]:
 )
 def test_exit_codes(standin: Standin, status: int, body: Any, exit_code: int, words: str) -> None:
     standin.says(status, body)
-    for arguments in (("revoke", "01K"), ("create", "--name", "x", "--scope", "send"), ("list",)):
+    for arguments in (("revoke", "01K", "--yes"), ("create", "--name", "x", "--scope", "send"), ("list",)):
         result = keys(*arguments)
         assert (result.exit_code, result.stdout) == (exit_code, ""), arguments
         assert words in result.stderr

@@ -15,8 +15,11 @@ from .conftest import Standin, run
 
 LEAVES = list(leaves())
 BY_NAME = dict(LEAVES)
-ODD = b'{"odd":  [1, "\\u00e9"],"nextCursor": null}'
-"""As no encoder of ours would write it."""
+ODD = (
+    b'{"odd":  [1, "\\u00e9"],"nextCursor": null, "ok":true,"channels":[], "added": 0,"duplicates": 0,"rejected":[],'
+    b'"rejectedTotal":0}'
+)
+"""As no encoder of ours would write it, with what some commands look at to say whether all is well."""
 NOT_ONE_ANSWER = {
     "paceline doctor": "what it found itself; test_doctor",
     "paceline suppress export": "CSV; test_people",

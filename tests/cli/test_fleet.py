@@ -65,8 +65,9 @@ def test_an_alert_without_a_channel_is_refused(cli: Cli) -> None:
 def test_an_alert_that_did_not_arrive_is_exit_code_1(standin: Standin) -> None:
     channels = [{"channel": "telegram", "ok": True}, {"channel": "slack#1", "ok": False, "reason": "it answered 404"}]
     standin.says(200, {"ok": False, "channels": channels})
-    result = run("fleet", "test-alert")
-    assert (result.exit_code, "it answered 404" in result.stdout) == (Exit.FAILED, True)
+    for arguments in ((), ("--json",)):
+        result = run("fleet", "test-alert", *arguments)
+        assert (result.exit_code, "it answered 404" in result.stdout) == (Exit.FAILED, True)
     standin.says(200, {"ok": True, "channels": channels[:1]})
     assert run("fleet", "test-alert").exit_code == 0
 
@@ -114,6 +115,7 @@ def test_proxies_and_profiles_come_from_files_with_bad_lines_named(cli: Cli) -> 
         "1 added, 0 were there already, 1 refused",
     )
     assert "line 2: " in result.stderr
+    assert cli.run("proxies", "upload", "-", "--json", stdin="socks5://proxy.example:2\n").exit_code == Exit.FAILED
     listed = cli.out("proxies", "list")
     assert "canary" not in listed
     proxy = listed.splitlines()[1].split()[0]

@@ -25,6 +25,8 @@ def test_bad_rows_are_named_and_exit_with_1(cli: Cli) -> None:
     result = cli.run("suppress", "import", "-", stdin="to\n447700900312\nnobody\n")
     assert result.exit_code == Exit.FAILED
     assert "line 3: nobody: INVALID_NUMBER" in result.stderr
+    again = cli.run("suppress", "import", "-", "--json", stdin="to\n447700900312\nnobody\n")
+    assert (again.exit_code, json.loads(again.stdout)["rejected"][0]["to"]) == (Exit.FAILED, "nobody")
     assert cli.run("suppress", "remove", "447700900312").exit_code == 0
 
 
@@ -55,7 +57,7 @@ def test_a_key_is_made_used_and_revoked(cli: Cli) -> None:
     assert "read" in cli.out("keys", "self", "--key", key)
     assert "keys self" in cli.said("send", "447700900314", "Hello", "--key", key, exit_code=Exit.REFUSED)
     assert key_id in cli.out("keys", "list")
-    assert "is revoked" in cli.said("keys", "revoke", key_id)
+    assert "is revoked" in cli.said("keys", "revoke", key_id, "--yes")
 
     def is_refused(_page: object) -> bool:
         return cli.run("keys", "self", "--key", key).exit_code == Exit.REFUSED

@@ -63,6 +63,8 @@ def test_the_same_key_sends_once(cli: Cli) -> None:
         pytest.param(("plan", "-", "-"), Exit.USAGE, "only one of", id="stdin twice"),
         pytest.param(("jobs", "show", "01KKBK4FE0S7MP2BKPJTKCXK0V"), Exit.REFUSED, "UNKNOWN_JOB", id="no job"),
         pytest.param(("jobs", "cancel", "01KKBK4FE0S7MP2BKPJTKCXK0V"), Exit.USAGE, "--yes", id="nobody to ask"),
+        pytest.param(("messages", "cancel", "01KKBK4FE0S7MP2BKPJTKCXK0V:0"), Exit.USAGE, "--yes", id="nobody, of one"),
+        pytest.param(("keys", "revoke", "01KKBK4FE0S7MP2BKPJTKCXK0V"), Exit.USAGE, "--yes", id="nobody, of a key"),
         pytest.param(("messages", "show", "nothing"), Exit.REFUSED, "UNKNOWN_MESSAGE", id="no message"),
     ],
 )
@@ -75,7 +77,7 @@ def test_refusals(cli: Cli, arguments: tuple[str, ...], exit_code: Exit, words: 
 def test_a_message_for_later_says_until_when_it_waits_and_can_be_canceled(cli: Cli) -> None:
     message = cli.out("send", "447700900306", "Hello", "--at", TOMORROW).strip()
     assert TOMORROW in cli.out("messages", "show", message)
-    assert "canceled" in cli.said("messages", "cancel", message)
+    assert "canceled" in cli.said("messages", "cancel", message, "--yes")
     assert cli.json("messages", "show", message)["state"] == "canceled"
 
 

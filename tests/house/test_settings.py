@@ -182,3 +182,22 @@ def test_presets_are_found_by_name(name: str) -> None:
 def test_an_unknown_policy_is_answered_with_the_known_ones() -> None:
     with pytest.raises(SettingsError, match="default, demo, distribution"):
         read_policy("reckless")
+
+
+@pytest.mark.parametrize(
+    ("given", "page"),
+    [
+        pytest.param("", "https://web.whatsapp.com/", id="unset"),
+        pytest.param("none", "", id="none"),
+        pytest.param("http://probe.example/", "http://probe.example/", id="a page"),
+    ],
+)
+def test_what_proxies_are_asked_for(monkeypatch: pytest.MonkeyPatch, given: str, page: str) -> None:
+    monkeypatch.setenv("PROXY_CHECK_URL", given)
+    assert load_settings().proxy_check_url == page
+
+
+def test_what_is_no_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROXY_CHECK_URL", "off")
+    with pytest.raises(SettingsError, match="PROXY_CHECK_URL"):
+        load_settings()

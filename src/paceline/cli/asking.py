@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from paceline.cli.ending import translated
+from paceline.cli.exits import Exit
 from paceline.cli.groups import grouped
 
 if TYPE_CHECKING:
@@ -65,14 +66,20 @@ class GatewayApi:
     def ask(self, call: "Call[T]") -> T:
         return self.operator.ask(call)
 
-    def show(self, call: "Call[T]", draw: "Callable[[T], None]") -> None:
-        """The answer, drawn for people; with --json the bytes of it."""
+    def show(
+        self, call: "Call[T]", draw: "Callable[[T], None]", *, is_bad: "Callable[[T], bool] | None" = None
+    ) -> None:
+        """The answer, drawn for people; with --json the bytes of it. One that is bad ends with exit code 1 either
+        way."""
         if self.as_json:
-            self.show_json(call)
-        else:
-            draw(self.ask(call))
+            self.show_json(call, is_bad=is_bad)
+            return
+        answer = self.ask(call)
+        draw(answer)
+        if is_bad and is_bad(answer):
+            raise typer.Exit(Exit.FAILED)
 
-    def show_json(self, call: "Call[Any]") -> None:
+    def show_json(self, call: "Call[Any]", *, is_bad: "Callable[[Any], bool] | None" = None) -> None:
         import msgspec
 
         if call.answer is NoneType:
@@ -80,6 +87,8 @@ class GatewayApi:
             return
         said = self.ask(replace(call, answer=msgspec.Raw))
         sys.stdout.write(f"{bytes(said).decode()}\n")
+        if is_bad and is_bad(msgspec.json.decode(said, type=call.answer)):
+            raise typer.Exit(Exit.FAILED)
 
     def close(self) -> None:
         for name in ("operator", "patient"):

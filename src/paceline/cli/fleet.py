@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from paceline.cli.asking import FleetApi, asking
-from paceline.cli.exits import Exit
 from paceline.cli.inputs import Yes, confirm
 from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, table, when, when_and_ago
@@ -144,14 +143,12 @@ def test_alert(api: FleetApi) -> None:
     """
     from paceline.client import requests_fleet_inventory as inventory
 
-    api.show(inventory.test_alerts(), _alerts)
+    api.show(inventory.test_alerts(), _alerts, is_bad=lambda answer: not answer.ok)
 
 
 def _alerts(answer: "AlertsTested") -> None:
     rows = ((one.channel, "ok" if one.ok else "failed", one.reason) for one in answer.channels)
     table("CHANNEL OUTCOME WHY", rows, empty="No channel.")
-    if not answer.ok:
-        raise typer.Exit(Exit.FAILED)
 
 
 @fleet_app.command()

@@ -8,6 +8,7 @@ import typer
 
 from paceline.cli import completing
 from paceline.cli.asking import GatewayApi, asking
+from paceline.cli.inputs import Yes, confirm
 from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, table, when
 
@@ -101,13 +102,15 @@ def revoke(
         str, typer.Argument(metavar="ID", autocompletion=completing.keys, help="keyId, as `list` shows it.")
     ],
     api: GatewayApi,
+    yes: Yes = False,
 ) -> None:
-    """Refuse a key from now on, everywhere within a second. Its record stays.
+    """Refuse a key from now on, everywhere within a second. It cannot be taken back; its record stays.
 
-    Example: `paceline keys revoke 01KKBK4FE0S7MP2BKPJTKCXK0V`
+    Example: `paceline keys revoke 01KKBK4FE0S7MP2BKPJTKCXK0V --yes`
     """
     from paceline.client import requests_lists as lists
 
+    confirm(f"Revoke key {key_id}?", yes)
     api.show(lists.revoke_key(key_id), _revoked)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli.asking import GatewayApi, asking
-from paceline.cli.inputs import MessageId
+from paceline.cli.inputs import MessageId, Yes, confirm
 from paceline.cli.jobs import message_rows
 from paceline.cli.paging import Paging
 from paceline.cli.showing import facts, say, when, when_and_ago
@@ -69,13 +69,14 @@ def find(
 
 @messages_app.command()
 @asking
-def cancel(message: MessageId, api: GatewayApi) -> None:
-    """Stop one message, wherever it waits. Refused once a worker holds it.
+def cancel(message: MessageId, api: GatewayApi, yes: Yes = False) -> None:
+    """Stop one message, wherever it waits. It cannot be taken back. Refused once a worker holds it.
 
-    Example: `paceline messages cancel 01KKBK4FE0S7MP2BKPJTKCXK0V:0`
+    Example: `paceline messages cancel 01KKBK4FE0S7MP2BKPJTKCXK0V:0 --yes`
     """
     from paceline.client import requests_sending as sending
 
+    confirm(f"Cancel message {message}?", yes)
     api.show(sending.cancel_message(message), _canceled)
 
 

@@ -6,7 +6,6 @@ import typer
 
 from paceline.cli import completing
 from paceline.cli.asking import FleetApi, asking
-from paceline.cli.exits import Exit
 from paceline.cli.inputs import read_file
 from paceline.cli.paging import Paging
 from paceline.cli.showing import ago, counted, say, table
@@ -70,7 +69,7 @@ def upload_proxies(file: File, api: FleetApi) -> None:
     """
     from paceline.client import requests_fleet_inventory as inventory
 
-    api.show(inventory.upload_proxies(read_file(file)), _uploaded)
+    api.show(inventory.upload_proxies(read_file(file)), _uploaded, is_bad=_was_refused)
 
 
 @proxies_app.command()
@@ -145,7 +144,7 @@ def upload_profiles(file: File, api: FleetApi) -> None:
     """
     from paceline.client import requests_fleet_inventory as inventory
 
-    api.show(inventory.upload_profiles(read_file(file)), _uploaded)
+    api.show(inventory.upload_profiles(read_file(file)), _uploaded, is_bad=_was_refused)
 
 
 @profiles_app.command("remove")
@@ -166,5 +165,7 @@ def _uploaded(answer: "Uploaded") -> None:
         say(f"line {one.line}: {one.reason}")
     if answer.rejected_total > SHOWN_LINES:
         say(f"and {answer.rejected_total - SHOWN_LINES} more")
-    if answer.rejected_total:
-        raise typer.Exit(Exit.FAILED)
+
+
+def _was_refused(answer: "Uploaded") -> bool:
+    return answer.rejected_total > 0

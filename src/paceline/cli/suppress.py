@@ -52,7 +52,7 @@ def import_(
     """
     from paceline.client import requests_lists as lists
 
-    api.show(lists.import_suppressions(read_file(file)), _imported)
+    api.show(lists.import_suppressions(read_file(file)), _imported, is_bad=lambda answer: bool(answer.rejected))
 
 
 def _imported(answer: "SuppressionsImported") -> None:
@@ -61,8 +61,6 @@ def _imported(answer: "SuppressionsImported") -> None:
         say(f"line {row.line}: {row.to}: {row.code}")
     if len(answer.rejected) > SHOWN_ROWS:
         say(f"and {len(answer.rejected) - SHOWN_ROWS} more")
-    if answer.rejected:
-        raise typer.Exit(Exit.FAILED)
 
 
 @suppress_app.command()

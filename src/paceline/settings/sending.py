@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from paceline.settings.section import Milliseconds, Section
 
@@ -47,8 +47,17 @@ class Watchdog(Section):
     seconds."""
 
     proxy_check_url: Annotated[str, Field(max_length=2_048)] = "https://web.whatsapp.com/"
-    """What is asked for through each proxy to see whether it works; any answer will do. Empty: proxies are not checked,
-    only operators mark them."""
+    """What is asked for through each proxy to see whether it works; any answer will do. `none`: proxies are not
+    checked, only operators mark them."""
 
     proxy_check_interval_ms: Annotated[int, Field(ge=1_000, le=86_400_000)] = 300_000
     """How often each proxy is checked, in ms. Three failures in a row, and it is replaced."""
+
+    @field_validator("proxy_check_url")
+    @classmethod
+    def _is_a_page_or_none(cls, value: str) -> str:
+        if value.strip().lower() in ("", "none"):
+            return ""
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://, or be `none`")
+        return value
