@@ -8,7 +8,7 @@ from paceline.domain.reasons import Reason
 from paceline.policy.dispatch import Idle, Step
 from paceline.store import keys
 
-from .stage import DAY, GAP, HOUR, PHONE, T0, Stage, recipient
+from .stage import DAY, GAP, HOUR, PHONE, T0, Stage, recipient, value_of
 
 OTHER = "972500000002"
 
@@ -106,6 +106,15 @@ class TestWhereItWaits:
         stage.now += HOUR
         stage.release()
         assert stage.queue() == [kept.task_id(0)]
+
+    def test_a_single_send_canceled_as_a_job_gives_its_place_back(self, stage: Stage) -> None:
+        """It lies among the scheduled ones until its time, but nobody waits for it."""
+        job, _ = stage.send(send_at=T0 + HOUR)
+        value_of(stage.store.jobs.cancel(job.job_id, now_ms=stage.now))
+        assert stage.redis.exists(keys.singles(PHONE)) == 0
+        stage.now += HOUR
+        stage.release()
+        assert (stage.queue(), stage.redis.zcard(keys.scheduled())) == ([], 0)
 
     def test_a_single_send_gives_its_place_back(self, stage: Stage) -> None:
         job, _ = stage.send()

@@ -281,6 +281,22 @@ class TestGlobalRpm:
             stage.apply(facts, Wait(stage.now + HOUR, Reason.QUIET_HOURS))
         assert stage.redis.zcard(keys.fleet_waiting()) == 0
 
+    def test_a_number_without_work_leaves_the_line(self, server: LiveServer) -> None:
+        """An operator canceled its queue: nobody looks at it again, and its place would be taken for ever."""
+        stage = self.fleet(server)
+        waiting = next(phone for phone, code in self.try_both(stage).items() if code == "GLOBAL")
+        session = {PHONE: SESSION, OTHER: SECOND}[waiting]
+        value_of(stage.store.operators.cancel_queue(session, waiting, by="k", now_ms=stage.now))
+        assert stage.redis.zcard(keys.fleet_waiting()) == 0
+
+    def test_a_number_that_cannot_be_read_leaves_the_line(self, server: LiveServer) -> None:
+        stage = self.fleet(server)
+        waiting = next(phone for phone, code in self.try_both(stage).items() if code == "GLOBAL")
+        stage.redis.rpush(keys.queue(waiting), "not JSON")
+        stage.now += MINUTE
+        stage.look()
+        assert stage.redis.zcard(keys.fleet_waiting()) == 0
+
     def test_the_facts_say_when(self, server: LiveServer) -> None:
         """The policy reads the time from which the fleet may send again."""
         stage = self.fleet(server)
@@ -296,6 +312,19 @@ class TestFrequency:
             stage.connect(session, phone)
             stage.hello(session=session)
         return stage
+
+    def test_a_repeat_that_nobody_claimed_leaves_the_try_before_counted(self, server: LiveServer) -> None:
+        """The first try may have gone out; that its repeat did not says nothing about it."""
+        stage = limited(server, frequency_cap=1, frequency_window=HOUR)
+        _, task, token = stage.claimed()
+        stage.settle(task, "unknown", from_="c", reason="LEASE_ENDED")
+        stage.retry(task, pinned=True, unitBack=None, token=token)
+        stage.now += MINUTE
+        stage.release()
+        [facts] = stage.look()
+        assert stage.apply(facts, stage.to_send(facts.heads[0])) == "OK"
+        stage.settle(task, "returned", from_="h", unitBack=True, reason="NOT_CLAIMED")
+        assert stage.redis.zrange(keys.recipient_sends(recipient(0)), 0, -1) == [task]
 
     def test_two_numbers_cannot_both_write_to_one_person(self, server: LiveServer) -> None:
         """Both looked before either handed over; the second hand-over is refused."""

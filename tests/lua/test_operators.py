@@ -248,6 +248,32 @@ class TestPacer:
         assert ready.apply(facts, ready.to_send(facts.heads[0])) == "STALE"
 
 
+def _removed(stage: Stage, session: str) -> None:
+    stage.call("wish", session=session, wish="remove", reason="OPERATOR", by="k", now=stage.now)
+    assert stage.call("finish_removal", session=session, now=stage.now)["code"] == "OK"
+
+
+def _override(stage: Stage) -> tuple[int | None, str]:
+    facts = value_of(stage.store.pacers.look(PHONE, now_ms=stage.now)).facts
+    return facts.rpm_override, facts.rpm_source
+
+
+def test_an_override_outlives_the_session_it_was_set_at(stage: Stage) -> None:
+    """It is the phone's: a second device gets it, and so does the first one after the last was removed."""
+    stage.connect("one")
+    value_of(operators(stage).set_rpm("one", 2, exceeds_trust=False, by="k", now_ms=stage.now))
+    stage.connect("two")
+    _removed(stage, "one")
+    assert _override(stage) == (2, "manual")
+    _removed(stage, "two")
+    stage.connect("three")
+    assert _override(stage) == (2, "manual")
+    assert stage.redis.get(keys.session_rpm("three")) == "2"
+    value_of(operators(stage).set_rpm("three", None, exceeds_trust=False, by="k", now_ms=stage.now))
+    stage.connect("four")
+    assert _override(stage) == (None, "")
+
+
 class TestRpm:
     def say(self, stage: Stage, rpm: int | None, session: str = SESSION, *, exceeds: bool = False) -> Any:
         given = {"exceeds_trust": exceeds, "by": "k", "now_ms": stage.now}
@@ -287,10 +313,10 @@ class TestRpm:
         assert ready.dump() == before
         assert ready.redis.get(keys.session_rpm_source(SESSION)) == "manual"
 
-    def test_a_session_that_came_later_gets_it_when_it_is_said_again(self, ready: Stage) -> None:
+    def test_a_session_that_came_later_has_it_too(self, ready: Stage) -> None:
         self.say(ready, 5)
         ready.connect("s2")
-        assert self.say(ready, 5).changed
+        assert not self.say(ready, 5).changed
         assert ready.redis.get(keys.session_rpm("s2")) == "5"
 
     def test_a_look_under_way_is_void(self, ready: Stage) -> None:

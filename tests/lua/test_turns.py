@@ -81,6 +81,14 @@ class TestNextJob:
             stage.now = turn.next_at
         assert list(cursors.values()) == [5, 5]
 
+    def test_a_job_whose_number_rests_holds_up_no_other(self, stage: Stage) -> None:
+        resting, other = stage.accept(1), stage.accept(1, first=50)
+        for job, wait in ((resting, 600_000), (other, 1_000)):
+            stage.turn()
+            yield_turn(stage, job.job_id, 0, "WAITING_FOR_ROOM", stage.now + wait)
+        assert stage.redis.zscore(keys.jobs_active(), other.job_id) == stage.now + 1_000
+        assert stage.redis.zscore(keys.jobs_active(), resting.job_id) == stage.now + 600_000
+
 
 class TestRouteChunk:
     def test_moves_tasks_into_queues_and_the_cursor_past_them(self, stage: Stage) -> None:

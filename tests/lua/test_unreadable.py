@@ -53,6 +53,15 @@ def test_a_queue_entry_that_is_no_task(busy: Stage, entry: str) -> None:
     assert kinds(busy).count("PHONE_UNREADABLE") == 1
 
 
+@pytest.mark.parametrize("field", ["sends", "failures"])
+def test_the_rest_of_the_fleet_is_still_to_be_read(busy: Stage, field: str) -> None:
+    """By routers, SmartGuard and the gateway: one number they cannot read is one they do not fill."""
+    busy.redis.hset(keys.pacer(PHONES[1]), field, "no times")
+    assert [phone.facts.phone for phone in value_of(busy.store.pacers.fleet(page=2))] == [PHONES[0], PHONES[2]]
+    _spoil(busy, keys.pacer(PHONES[0]))
+    assert [phone.facts.phone for phone in value_of(busy.store.pacers.fleet(page=2))] == [PHONES[2]]
+
+
 def test_a_day_without_its_count(busy: Stage) -> None:
     busy.redis.hset(keys.pacer(PHONES[1]), "capDay", "2999-01-01")
     assert step(busy).handed_off == 3

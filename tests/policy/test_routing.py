@@ -45,6 +45,7 @@ def sticky(phone: str, age_ms: int = 1, *, warm: bool = False) -> Sticky:
 GONE = {"available": False}
 FULL = {"room": 0}
 BUSY = {"load": 5}
+CROWDED = {"room": 0, "wide_room": 0}
 SPENT = {"room": 0, "spent": True}
 LOCKED = {"restriction": Reason.TIME_LOCKED}
 CAPPED = {"restriction": Reason.CAPPED}
@@ -76,6 +77,8 @@ SICK = {"failures": 1}
             [{}, BUSY], sticky("b", 90 * STICKY_MS, warm=True), None, To("b"), id="warm, its last send long ago"
         ),
         pytest.param([{}], sticky("z", warm=True), None, To("z"), id="warm, its number not in sight"),
+        pytest.param([{}, CROWDED], sticky("b", warm=True), None, ROOM, id="warm, far too many wait already"),
+        pytest.param([{}, CROWDED | GONE], sticky("b", warm=True), None, To("b"), id="warm, nothing would make room"),
         pytest.param([{}, BUSY], None, "b", To("b"), id="named"),
         pytest.param([{}, {}], sticky("a", warm=True), "b", To("b"), id="named before warm"),
         pytest.param([{}, GONE], None, "b", To("b"), id="named and not connected: waits in its queue"),

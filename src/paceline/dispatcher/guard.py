@@ -29,14 +29,9 @@ class SmartGuard:
         return tick.next_at
 
     async def _look_at_the_fleet(self, now_ms: int) -> None:
-        offset = 0
-        while True:
-            page = await self._store.pacers.fleet_page(offset, PAGE)
-            for phone in page:
+        async for phones in self._store.pacers.fleet_pages(PAGE):
+            for phone in phones:
                 await self._look_at(phone, now_ms)
-            if len(page) < PAGE:
-                return
-            offset += PAGE
 
     async def _look_at(self, phone: FleetPhone, now_ms: int) -> None:
         facts = phone.facts

@@ -194,8 +194,10 @@ class Fleet:
             return self._named(named)
         if sticky is not None and sticky.is_warm(now_ms):
             # It has to wait for its number whatever happens, so that queue is the place; the job goes on behind it.
+            # Room is waited for only where something makes room: behind a number that is gone all others would wait.
             load = self.loads.get(sticky.phone)
-            return To(sticky.phone) if load is None or load.wide_room > 0 else NotNow(Reason.WAITING_FOR_ROOM)
+            has_room = load is None or not load.available or load.wide_room > 0
+            return To(sticky.phone) if has_room else NotNow(Reason.WAITING_FOR_ROOM)
         if sticky is not None and self._keeps(sticky, known, now_ms):
             # A queue that is only full for the moment is worth the wait: the conversation stays on its number.
             return self._named(sticky.phone)

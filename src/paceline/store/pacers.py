@@ -1,14 +1,18 @@
 """Phones that are due: taking them, applying what the policy decided, bringing back what waited for its time."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
+import structlog
 
 from paceline.policy.dispatch import Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
 from paceline.store.rows import Row, facts_of
+
+log = structlog.stdlib.get_logger(__name__)
 
 HEADS = 8
 """Tasks looked at per phone: enough that a few that cannot go do not cost a round each."""
@@ -102,21 +106,29 @@ class Pacers:
 
     async def fleet(self, *, page: int = 500) -> list[FleetPhone]:
         """Every phone, read page by page so that no single call stalls Redis."""
-        found: list[FleetPhone] = []
-        while True:
-            phones = await self.fleet_page(len(found), page)
-            found += phones
-            if len(phones) < page:
-                return found
+        return [phone async for phones in self.fleet_pages(page) for phone in phones]
 
-    async def fleet_page(self, offset: int, limit: int) -> list[FleetPhone]:
-        rows = await self._caller.rows("fleet_page", offset=offset, limit=limit)
-        return [FleetPhone(facts_of(row), (low, mid, high), parked) for row, low, mid, high, parked in rows]
+    async def fleet_pages(self, limit: int) -> AsyncIterator[list[FleetPhone]]:
+        """Without those of which something cannot be read: they are nobody's to fill, and the others go on."""
+        for offset in count(0, limit):
+            rows = await self._caller.rows("fleet_page", offset=offset, limit=limit)
+            yield [phone for row in rows if (phone := _fleet_phone(row)) is not None]
+            if len(rows) < limit:
+                return
 
     async def queue_status(self, keys_by_name: Sequence[tuple[str, str, str]]) -> dict[str, int]:
         """Lengths of the named queues: (name, command, key)."""
         lengths = await self._caller.read(*[(command, key) for _, command, key in keys_by_name])
         return {name: int(length) for (name, _, _), length in zip(keys_by_name, lengths, strict=True)}
+
+
+def _fleet_phone(found: Row) -> FleetPhone | None:
+    try:
+        row, low, mid, high, parked = found
+        return FleetPhone(facts_of(row), (low, mid, high), parked)
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        log.warning("what is stored about a number cannot be read", phone=found[0][0])
+        return None
 
 
 def _final(final: Send | Wait | Idle, *, handoff_until: int, api: bool) -> dict[str, Any]:

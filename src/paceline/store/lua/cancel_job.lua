@@ -14,5 +14,8 @@ for index in string.gmatch(call('GET', K.job_states(a.job)), '()[tph]') do
   local task = a.job .. ':' .. (index - 1)
   if call('HGET', K.message(task), 'maybeSent') == '1' then end_canceled(task, a.now) end
 end
+-- A single send counts as waiting for its number until it goes, or is canceled. Where it lies it is dropped when its time comes.
+local phone = call('HGET', K.job_routes(a.job), 0)
+if phone and call('STRLEN', K.job_states(a.job)) == 1 then call('SREM', K.singles(phone), a.job .. ':0') end
 local canceled = end_all(a.job, 'qrspth', 'X', a.now)
 return reply('OK', {canceled = canceled, open = tonumber(call('GET', K.job_open(a.job)))})

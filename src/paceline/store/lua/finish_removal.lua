@@ -17,6 +17,7 @@ end
 if tasks > 0 then return reply('BUSY', {tasks = tasks}) end
 let_go(a.session, known, a.now, 'REMOVED')
 give_back_profile(a.session, known, a.now)
+keep_override(known.phone)
 call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session_events(a.session), K.session_rpm(a.session),
   K.session_rpm_source(a.session))
 call('SREM', K.sessions(), a.session)

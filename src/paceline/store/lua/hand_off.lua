@@ -39,11 +39,10 @@ local function mark(phone, version, ...) call('HSET', K.pacer(phone), 'lastNow',
 
 -- A place in the line for the fleet's slots is kept only as long as that is what the phone waits for.
 local function keep_place(phone, final)
-  if C.global_rpm == 0 then return end
   if final.reason == 'GLOBAL_LIMIT' then
-    wait_for_fleet(phone)
+    if C.global_rpm > 0 then wait_for_fleet(phone) end
   elseif final.kind ~= 'send' then
-    call('ZREM', K.fleet_waiting(), phone)
+    leave_line(phone)
   end
 end
 

@@ -31,6 +31,7 @@ call('HSET', key, 'phone', a.phone, 'driver', a.driver, 'createdAt', a.createdAt
   'connection', 'STARTING', 'authorisation', 'UNLINKED', 'registeredAt', a.now, 'epoch', 0)
 if a.direct ~= nil then call('HSET', key, 'direct', a.direct and 1 or 0) end
 call('SET', K.session_status(a.session), 'STARTING')
+inherit_override(a.phone, a.session)
 call('SADD', K.sessions(), a.session)
 call('SADD', K.phone_sessions(a.phone), a.session)
 list_sessions(a.phone)

@@ -53,7 +53,8 @@ take_out(a.task, session, about.handing, byte)
 if a.crash then crashed() end
 if a.unitBack then return_unit(phone, about.unitDay) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
-local earlier_may = about.maybeSent == '1' and about.maybeSentToken ~= about.token
+-- One that was only handed over again has the token of the try before.
+local earlier_may = about.maybeSent == '1' and (byte == 'h' or about.maybeSentToken ~= about.token)
 if a.unitBack then
   uncount_for_person(about.to, a.task, earlier_may)
 elseif a.outcome == 'failed' then

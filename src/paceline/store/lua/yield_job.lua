@@ -1,6 +1,7 @@
 -- A job that cannot go on now waits, visibly, for its next turn.
 -- a: job, cursor (expected), reason, nextAt, now
 -- Returns OK | STALE (another router was here, or the job was resumed meanwhile) | CLOSED.
+local LONGEST_MS = 60000
 local over, run = turn_is_over(a.job, a.cursor, a.reason == 'JOB_PAUSED'), K.job_run(a.job)
 if over then return over end
 if a.reason == 'JOB_PAUSED' then
@@ -11,8 +12,9 @@ if a.reason == 'JOB_PAUSED' then
   call('ZADD', K.jobs_retry(), a.nextAt, a.job)
   return reply('OK')
 end
--- Jobs that wait for room look again together, so that the one served longest ago comes first.
-if a.reason == 'WAITING_FOR_ROOM' then
+-- Jobs that wait for room look again together, so that the one served longest ago comes first. One that has longer to wait than a queue takes
+-- to make room (its number rests for the day) does so alone: it would hold up all others.
+if a.reason == 'WAITING_FOR_ROOM' and a.nextAt <= a.now + LONGEST_MS then
   local together = tonumber(call('GET', K.jobs_room()) or '0')
   if together > a.now then a.nextAt = together else call('SET', K.jobs_room(), a.nextAt) end
 end

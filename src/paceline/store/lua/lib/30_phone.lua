@@ -132,6 +132,11 @@ local function with_send(sends, from, at)
   return string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at)
 end
 
+-- Whoever does not wait for the fleet's rate any more must not keep a place in its line: those behind it would wait for nobody.
+local function leave_line(phone)
+  if C.global_rpm > 0 then call('ZREM', K.fleet_waiting(), phone) end
+end
+
 -- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. `sends` and `gap_ms` are the pacer's;
 -- `fields` are of it too, written with the reason for waiting: whoever asks meanwhile why a message has not gone yet gets it for nothing.
 local function score_again(phone, now, sends, gap_ms, fields)
@@ -143,6 +148,7 @@ local function score_again(phone, now, sends, gap_ms, fields)
   end
   if #fields > 0 then call('HSET', K.pacer(phone), unpack(fields)) end
   if works then return score(phone, math.max(now, slot - C.lead_ms)) end
+  leave_line(phone)
   local first, at = first_parked(phone)
   if first then call('ZADD', K.due(), ms(at), phone) else call('ZREM', K.due(), phone) end
 end

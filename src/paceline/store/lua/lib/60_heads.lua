@@ -10,6 +10,7 @@ end
 -- Something about a phone is not as it can be (damaged, or written by another program): it is looked at again in a minute, and the others go on.
 local function put_aside(phone, error, now)
   call('ZADD', K.due(), now + 60000, phone)
+  leave_line(phone)
   incident('PHONE_UNREADABLE', now, {phone = phone, error = said(error)})
 end
 

@@ -28,18 +28,34 @@ local function override_of(phone)
   return rpm, source
 end
 
+local function override_session(id, rpm, source)
+  if rpm then
+    call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)
+    call('HSET', K.session(id), 'rpm', rpm, 'rpmSource', source)
+  else
+    call('DEL', K.session_rpm(id), K.session_rpm_source(id))
+    call('HDEL', K.session(id), 'rpm', 'rpmSource')
+  end
+end
+
 -- Queue and pace belong to the phone, so an override stands at each of its sessions. Without an rpm it is removed.
 local function override_rpm(phone, rpm, source, now)
-  for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do
-    if rpm then
-      call('MSET', K.session_rpm(id), rpm, K.session_rpm_source(id), source)
-      call('HSET', K.session(id), 'rpm', rpm, 'rpmSource', source)
-    else
-      call('DEL', K.session_rpm(id), K.session_rpm_source(id))
-      call('HDEL', K.session(id), 'rpm', 'rpmSource')
-    end
-  end
+  for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do override_session(id, rpm, source) end
   call('HSET', K.phone(phone), 'rpmChangedAt', now)
+end
+
+-- A session that comes has the override of its phone, and what the last one leaves behind waits for the next: a phone that was slowed down must
+-- not become fast by changing its sessions.
+local function inherit_override(phone, session)
+  local rpm, source = override_of(phone)
+  if not rpm then rpm, source = unpack(call('HMGET', K.phone(phone), 'keptRpm', 'keptRpmSource')) end
+  call('HDEL', K.phone(phone), 'keptRpm', 'keptRpmSource')
+  if rpm then override_session(session, rpm, source) end
+end
+
+local function keep_override(phone)
+  local rpm, source = override_of(phone)
+  if rpm and call('SCARD', K.phone_sessions(phone)) == 1 then call('HSET', K.phone(phone), 'keptRpm', rpm, 'keptRpmSource', source) end
 end
 
 -- Ends one task that waits for a phone. Returns the byte it ended with, nil if it had ended before and only lay there.
