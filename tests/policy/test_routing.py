@@ -77,6 +77,7 @@ SICK = {"failures": 1}
             [{}, BUSY], sticky("b", 90 * STICKY_MS, warm=True), None, To("b"), id="warm, its last send long ago"
         ),
         pytest.param([{}], sticky("z", warm=True), None, To("z"), id="warm, its number not in sight"),
+        pytest.param([{}, GONE | {"removed": True}], sticky("b", warm=True), None, To("a"), id="warm, but removed"),
         pytest.param([{}, CROWDED], sticky("b", warm=True), None, ROOM, id="warm, far too many wait already"),
         pytest.param([{}, CROWDED | GONE], sticky("b", warm=True), None, To("b"), id="warm, nothing would make room"),
         pytest.param([{}, BUSY], None, "b", To("b"), id="named"),

@@ -55,6 +55,8 @@ class PhoneLoad(msgspec.Struct):
     """Within the last hour."""
     restriction: Reason | None = None
     """What the platform laid on it, TIME_LOCKED or CAPPED."""
+    removed: bool = False
+    """It has no session left."""
 
     @property
     def takes_new(self) -> bool:
@@ -97,6 +99,7 @@ def phone_load(facts: PhoneFacts, rules: Rules, *, waiting: int, parked: int, ah
         keeps_units=who.left_today is not None and who.left_today > queued,
         failures=sum(at > now_ms - HEALTH_MS for at in facts.failures),
         restriction=_restriction(facts, now_ms),
+        removed=not facts.sessions,
     )
 
 
@@ -192,7 +195,7 @@ class Fleet:
     def _choose(self, sticky: Sticky | None, named: str | None, known: Collection[str], now_ms: int) -> To | NotNow:
         if named is not None:
             return self._named(named)
-        if sticky is not None and sticky.is_warm(now_ms):
+        if sticky is not None and sticky.is_warm(now_ms) and not self._was_removed(sticky.phone):
             # It has to wait for its number whatever happens, so that queue is the place; the job goes on behind it.
             # Room is waited for only where something makes room: behind a number that is gone all others would wait.
             load = self.loads.get(sticky.phone)
@@ -202,6 +205,11 @@ class Fleet:
             # A queue that is only full for the moment is worth the wait: the conversation stays on its number.
             return self._named(sticky.phone)
         return self._free_choice(known)
+
+    def _was_removed(self, phone: str) -> bool:
+        """All its sessions are gone, so nobody could ever answer from it."""
+        load = self.loads.get(phone)
+        return load is not None and load.removed
 
     def _keeps(self, sticky: Sticky, known: Collection[str], now_ms: int) -> bool:
         """Whether a cold chat goes on where it began."""
