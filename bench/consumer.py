@@ -1,8 +1,10 @@
 """The stub that stands where orchestrator and workers would: it takes what was handed over, waits until it may be sent,
-and settles it as sent. Run by `dispatch.py`; prints what it saw as JSON when its input ends.
+and settles it as sent. Run by `dispatch.py`; prints what it saw as JSON when its input ends. It claims nothing
+(`open_claim` and `claim_outbox` are not called) and brings no receipts.
 
-It judges what it sees, from its own clock: how late each hand-over came after the moment the number was due, and
-whether any send came sooner after the last one than the pacing allows.
+It judges what it sees, from its own clock: how late each hand-over came after the moment the number was due (and how
+late those are by now that have not come), how long a task waited here past its time, and whether any send came sooner
+after the last one than the pacing allows.
 """
 
 import heapq
@@ -47,7 +49,11 @@ class Consumer:
         self._holds: list[tuple[int, str, str, int]] = []
         self._sent: dict[str, tuple[int, int]] = {}
         """By number: when its last message was settled, and the rest that was drawn after it."""
+        self._handed: set[str] = set()
+        """Numbers whose next message has come and was not settled yet."""
         self.late: list[int] = []
+        self.held: list[int] = []
+        """How long after its time each was settled: what the stub itself adds."""
         self.settled = 0
         self.violations = 0
 
@@ -67,7 +73,14 @@ class Consumer:
                 self._judge(phone, int(send_after), int(handed_at))
                 heapq.heappush(self._holds, (int(send_after), task, phone, int(gap)))
 
+    def not_come(self) -> list[int]:
+        """How late those are that are due and were not handed over."""
+        now = now_ms()
+        due = (at + gap - RULES.lead_ms for phone, (at, gap) in self._sent.items() if phone not in self._handed)
+        return [now - at for at in due if at < now]
+
     def _judge(self, phone: str, send_after: int, handed_at: int) -> None:
+        self._handed.add(phone)
         if phone not in self._sent:
             return
         at, gap = self._sent[phone]
@@ -78,8 +91,10 @@ class Consumer:
     def _send(self) -> None:
         now = now_ms()
         orders: list[dict[str, Any]] = []
-        while self._holds and self._holds[0][0] <= now and len(orders) < AT_ONCE:
-            _, task, phone, gap = heapq.heappop(self._holds)
+        while self._holds and self._holds[0][0] <= now:
+            send_after, task, phone, gap = heapq.heappop(self._holds)
+            self.held.append(now - send_after)
+            self._handed.discard(phone)
             orders.append({
                 "task": task, "outcome": "sent", "now": now, "whatsappId": whatsapp_id(task), "statsDay": "2026-01-01",
             })  # fmt: skip
@@ -98,7 +113,9 @@ class Consumer:
 def main() -> None:
     consumer = Consumer(sys.argv[1])
     consumer.run()
-    print(json.dumps({"late": consumer.late, "settled": consumer.settled, "violations": consumer.violations}))
+    late = consumer.late + consumer.not_come()
+    saw = {"late": late, "held": consumer.held, "settled": consumer.settled, "violations": consumer.violations}
+    print(json.dumps(saw))
 
 
 if __name__ == "__main__":

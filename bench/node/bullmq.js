@@ -1,5 +1,5 @@
 // What `bench/peers.py` compares with: BullMQ completing tasks of 200 bytes, one worker, concurrency 100, nothing to do in each.
-// node bullmq.js <redis socket> <tasks>; says `taking` when all are added and the worker begins, `done` when the last is completed.
+// node bullmq.js <redis socket> <tasks>; says `taking` when all are added and the worker is connected, `done` when the last is completed.
 const { Queue, Worker } = require('bullmq')
 
 const [socket, count] = process.argv.slice(2)
@@ -12,8 +12,10 @@ async function main() {
     await queue.addBulk(Array.from({ length: Math.min(1000, Number(count) - start) }, () => ({ name: 'send', data: { text } })))
   }
   let done = 0
-  console.log('taking')
-  const worker = new Worker('bench', async () => {}, { connection, concurrency: 100 })
+  const worker = new Worker('bench', async () => {}, { connection, concurrency: 100, autorun: false })
   worker.on('completed', () => { if (++done === Number(count)) console.log('done') })
+  await worker.waitUntilReady()
+  console.log('taking')
+  await worker.run()
 }
 main()
