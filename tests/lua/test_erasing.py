@@ -37,8 +37,23 @@ def test_a_person_is_found_in_every_job_and_every_notation(stage: Stage) -> None
     chunks = value_of(stage.store.jobs.stage(job.job_id, people))
     value_of(stage.store.jobs.accept(job, chunks, now_ms=stage.now))
     assert find(stage, plain.job_id, other.job_id, job.job_id) == [plain.task_id(1), job.task_id(0)]
-    assert value_of(stage.store.people.jobs(0)) == sorted([plain.job_id, other.job_id, job.job_id])
-    assert value_of(stage.store.people.jobs(500)) == []
+
+
+def test_no_job_is_passed_over_while_others_leave_the_list(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read by place, the job behind one that was dropped was skipped, and its message went to somebody erased."""
+    monkeypatch.setattr("paceline.store.people.JOBS_AT_ONCE", 2)
+    together = [stage.accept().job_id for _ in range(3)]
+    stage.now += 1
+    later = stage.accept().job_id
+
+    async def walk() -> list[str]:
+        seen = []
+        async for jobs in stage.store.people.jobs():
+            seen += jobs
+            stage.redis.zrem(keys.jobs_index(), together[0])
+        return seen
+
+    assert sorted(value_of(walk())) == sorted([*together, later])
 
 
 def test_a_search_goes_on_where_it_stopped(stage: Stage) -> None:
