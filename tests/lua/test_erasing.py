@@ -7,10 +7,12 @@ import pytest
 
 from paceline.domain.jobs import Contact, Job
 from paceline.domain.numbers import notations
+from paceline.domain.reasons import Reason
+from paceline.policy.dispatch import Idle, Step
 from paceline.store import keys
 from paceline.store.people import ERASED
 
-from .stage import PHONE, SESSION, Stage, recipient, value_of
+from .stage import HOUR, PHONE, SESSION, Stage, recipient, value_of
 
 PERSON = recipient(1)
 NUMBERS = notations(PERSON)
@@ -117,6 +119,42 @@ def test_what_a_canceled_job_left_in_the_queue_is_taken_out(stage: Stage) -> Non
     assert erase(stage, job.task_id(1)).code == "OK"
     assert stage.queue() == [job.task_id(0), job.task_id(2)]
     stage.adds_up(job)
+
+
+def test_what_a_canceled_job_had_been_given_back_is_taken_out_too(stage: Stage) -> None:
+    """Once it was handed over, the job does not know any more whose queue it lies in; the message does."""
+    stage.connect()
+    job = stage.routed(1, first=1)
+    task = stage.hand_off()
+    stage.settle(task, "returned", from_="h", unitBack=True, reason="HANDOFF_TIMEOUT")
+    assert stage.queue() == [task]
+    stage.cancel(job)
+    assert erase(stage, task).code == "OK"
+    assert stage.queue() == []
+
+
+def test_what_a_canceled_job_had_parked_after_it_was_given_back_is_taken_out_too(stage: Stage) -> None:
+    stage.connect()
+    job = stage.routed(1, first=1)
+    task = stage.hand_off()
+    stage.settle(task, "returned", from_="h", unitBack=True, reason="HANDOFF_TIMEOUT")
+    stage.now += HOUR
+    (facts,) = stage.look()
+    stage.apply(facts, Idle(), Step("park", facts.heads[0].entry, task, Reason.RECIPIENT_HOURS, stage.now + HOUR))
+    assert stage.redis.zcard(keys.parked(PHONE)) == 1
+    stage.cancel(job)
+    assert erase(stage, task).code == "OK"
+    assert stage.redis.exists(keys.parked(PHONE)) == 0
+
+
+def test_a_canceled_single_send_for_later_leaves_the_schedule(stage: Stage) -> None:
+    later = stage.now + HOUR
+    job, _ = stage.send(PERSON, send_at=later)
+    other, _ = stage.send(recipient(2), send_at=later)
+    stage.cancel(job)
+    assert erase(stage, job.task_id(0)).code == "OK"
+    (left,) = stage.redis.zrange(keys.scheduled(), 0, -1)
+    assert other.task_id(0) in left
 
 
 def test_what_a_worker_holds_is_left_alone(stage: Stage) -> None:
