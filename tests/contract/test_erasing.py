@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from .platform import FRIEND, PHONE, READ_KEY, SEND_KEY, Platform, refused
+from paceline.domain.events import Event
+from paceline.gateway.telling import Telling
+
+from .platform import FRIEND, NOON, PHONE, READ_KEY, SEND_KEY, Platform, refused
 
 TRUNK = f"9720{FRIEND[3:]}"
 OTHERS = ["972529876500", "972529876501"]
@@ -156,6 +159,15 @@ async def test_nobody_is_passed_over_while_the_list_of_jobs_is_read(
     monkeypatch.setattr(platform.store.people, "messages_to", messages_to)
     assert (await erase(platform))["canceled"] == 1
     assert await traces(platform) == []
+
+
+async def test_what_is_told_later_does_not_have_what_was_said_of_them(platform: Platform) -> None:
+    """A gateway that told of their job before remembered its metadata."""
+    job = await platform.post_job(metadata={"customer": "Ada Lovelace"})
+    telling, event = Telling(platform.store), Event("1-1", "message.canceled", NOON, {"m": f"{job['jobId']}:0"})
+    assert b"Lovelace" in await telling.told(event)
+    await erase(platform)
+    assert b"Lovelace" not in await telling.told(event)
 
 
 async def test_who_may_and_what_is_no_number(platform: Platform) -> None:

@@ -5,12 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from paceline.domain.events import Event
 from paceline.domain.jobs import Contact, Job
 from paceline.domain.numbers import notations
 from paceline.domain.reasons import Reason
 from paceline.policy.dispatch import Idle, Step
 from paceline.store import keys
 from paceline.store.people import ERASED
+from paceline.store.webhooks import Delivery
 
 from .stage import HOUR, PHONE, SESSION, Stage, recipient, value_of
 
@@ -223,3 +225,19 @@ def test_letters_and_events_lose_them(stage: Stage) -> None:
     found = msgspec.json.decode(stage.redis.hget(keys.webhook_deliveries("w1"), "d"))
     assert msgspec.json.decode(found["event"]) == {"to": ERASED}
     assert PERSON not in repr(stage.redis.xrange(keys.events()))
+
+
+def test_a_delivery_that_waits_forgets_what_they_wrote(stage: Stage) -> None:
+    """With EVENT_INBOUND_TEXT a delivery has it, and may be tried for days."""
+    wrote = {"from": PERSON, "wa": "3A", "text": "a private word"}
+    event = Event("1-1", "message.received", stage.now, wrote)
+    others = Event("1-2", "message.received", stage.now, {**wrote, "from": recipient(2)})
+    stage.redis.hset(keys.webhook("w1"), "cursor", "0-0")
+    stage.redis.hset(keys.webhooks(), "w1", "{}")
+    feed = stage.store.webhooks.feed
+    value_of(feed("w1", [event, others], from_="0-0", cursor="1-2", behind=False, now_ms=stage.now))
+    assert value_of(stage.store.people.erase_events(NUMBERS)) == 1
+    taken = value_of(stage.store.webhooks.take(now_ms=stage.now, lease_ms=1, parallel=4))
+    left = msgspec.json.decode(msgspec.json.decode(taken.delivery, type=Delivery).event, type=Event)
+    assert (left.at, left.fields) == (stage.now, {"from": ERASED, "wa": "3A"})
+    assert "private" in stage.redis.hget(keys.webhook_deliveries("w1"), "1-2")
