@@ -256,6 +256,27 @@ async def test_a_websocket_is_not_held_to_the_time_of_a_head(connection: Connect
         await asyncio.wait_for(connection.rest(), 2 * Quick.head_seconds)
 
 
+@pytest.mark.parametrize("behind", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"], ids=["alone", "with another behind it"])
+async def test_a_stream_learns_that_its_caller_is_gone(behind: bytes) -> None:
+    """With another request behind it, it did not, and held its place until its own end."""
+    asked, is_gone = [], asyncio.Event()
+
+    async def streaming(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_gone.set()
+
+    async with connected(streaming) as connection:
+        await connection.send(b"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n" + behind)
+        await connection.word()
+        connection.close()
+        await asyncio.wait_for(is_gone.wait(), PATIENCE_SECONDS)
+    assert asked == ["/stream"]
+
+
 ANSWERS: dict[str, list[dict[str, Any]]] = {
     "whole": [{"body": b"abcd"}],
     "in pieces": [{"body": b"ab", "more_body": True}, {"body": b"cd", "more_body": True}, {"body": b""}],

@@ -8,11 +8,12 @@ minded by `bodies`, an idle connection by uvicorn. Neighbour: `http` serves with
 import asyncio
 import json
 import uuid
+from typing import Any
 from urllib.parse import unquote
 
 import httptools
 import structlog
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from paceline.kits.http_cycle import Cycle
 from paceline.kits.problem import Problem
@@ -31,6 +32,8 @@ WHOLE = "paceline_whole"
 class Protocol(HttpToolsProtocol):
     head_seconds = HEAD_SECONDS
     _owed: asyncio.TimerHandle | None = None
+    _answered: RequestResponseCycle | None = None
+    """The request that is being answered. `cycle` is the newest, which may wait behind it."""
     _unread = 0
     """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
     _is_in_body = False
@@ -43,6 +46,11 @@ class Protocol(HttpToolsProtocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        # uvicorn tells the newest request alone; a stream before it would go on for nobody.
+        self.pipeline.clear()
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
         self._stop_watching()
 
@@ -103,6 +111,10 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Where uvicorn would answer in plain text. Without the parser's own words: they may quote what was sent."""
         self._refuse(Problem(400, "INVALID_HTTP", "this is not a request of HTTP/1.1", closes=True))
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _begin(self) -> None:
         raw_path, _, self.scope["query_string"] = self.url.partition(b"?")
