@@ -20,6 +20,10 @@ class Quick(Protocol):
     head_seconds = 0.2
 
 
+class Impatient(Protocol):
+    read_seconds = 0.05
+
+
 async def app(scope: Any, receive: Any, send: Any) -> None:
     """Answers at once, whatever is still to come; `/echo` with the body, when that is whole."""
     if scope["type"] == "websocket":
@@ -71,8 +75,8 @@ async def connection() -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def connected(to: Any) -> AsyncIterator[Connection]:
-    server = uvicorn.Server(uvicorn.Config(to, port=0, http=Quick, lifespan="off", log_config=None))
+async def connected(to: Any, protocol: type[Protocol] = Quick) -> AsyncIterator[Connection]:
+    server = uvicorn.Server(uvicorn.Config(to, port=0, http=protocol, lifespan="off", log_config=None))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup()
@@ -135,6 +139,9 @@ class Wire(asyncio.Transport):
         self.written.append(bytes(data))
 
     def close(self) -> None:
+        pass
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
 
     def is_closing(self) -> bool:
@@ -275,6 +282,30 @@ async def test_a_stream_learns_that_its_caller_is_gone(behind: bytes) -> None:
         connection.close()
         await asyncio.wait_for(is_gone.wait(), PATIENCE_SECONDS)
     assert asked == ["/stream"]
+
+
+@pytest.mark.parametrize("pieces", [1, 128], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("header", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+async def test_who_never_reads_the_answer_is_let_go(pieces: int, header: bytes) -> None:
+    """More of it than the system keeps for them."""
+    is_lost = asyncio.Event()
+
+    class Watched(Impatient):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            is_lost.set()
+
+    async def answering(_scope: Any, _receive: Any, send: Any) -> None:
+        headers = [(b"content-length", b"%d" % (32 * 2**20))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for number in range(pieces):
+            await send(
+                {"type": "http.response.body", "body": bytes(32 * 2**20 // pieces), "more_body": number < pieces - 1}
+            )
+
+    async with connected(answering, Watched) as connection:
+        await connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n")
+        await asyncio.wait_for(is_lost.wait(), PATIENCE_SECONDS)
 
 
 ANSWERS: dict[str, list[dict[str, Any]]] = {

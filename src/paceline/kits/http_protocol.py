@@ -2,7 +2,8 @@
 
 httptools reads what comes, quickly and leniently; what it takes and we do not is refused here. A request's head must be
 there after some seconds, and so must the rest of a body that was answered before it ended. A body that is being read is
-minded by `bodies`, an idle connection by uvicorn. Neighbour: `http` serves with this.
+minded by `bodies`, an answer that is not by `http_reader`, an idle connection by uvicorn. Neighbour: `http` serves with
+this.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from paceline.kits.http_cycle import Cycle
+from paceline.kits.http_reader import READ_SECONDS, Reader
 from paceline.kits.problem import Problem
 
 log = structlog.stdlib.get_logger(__name__)
@@ -31,6 +33,8 @@ WHOLE = "paceline_whole"
 
 class Protocol(HttpToolsProtocol):
     head_seconds = HEAD_SECONDS
+    read_seconds = READ_SECONDS
+    _reader: Reader
     _owed: asyncio.TimerHandle | None = None
     _answered: RequestResponseCycle | None = None
     """The request that is being answered. `cycle` is the newest, which may wait behind it."""
@@ -43,6 +47,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._reader = Reader(transport, self.loop, self.read_seconds)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -52,7 +57,16 @@ class Protocol(HttpToolsProtocol):
             self._answered.disconnected = True
             self._answered.message_event.set()
         super().connection_lost(exc)
+        self._reader.forget()
         self._stop_watching()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reader.expect()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._reader.forget()
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
