@@ -211,6 +211,8 @@ async def test_who_offers_another_protocol_is_answered_in_this_one_with_its_body
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="no host"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", id="two hosts"),
         pytest.param(b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", id="another version"),
+        pytest.param(b"GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", id="another host in the address"),
+        pytest.param(b"GET http://b@a/ HTTP/1.1\r\nHost: a\r\n\r\n", id="a name before the host"),
         pytest.param(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", id="a tunnel"),
         pytest.param(ECHO + b"Transfer-Encoding: gzip, chunked\r\n\r\n", id="a packed body"),
         pytest.param(ECHO + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", id="two ways to end"),
@@ -220,6 +222,30 @@ async def test_what_could_be_understood_in_two_ways_is_refused(connection: Conne
     await connection.send(sent)
     assert error_of(await connection.answer()) == (400, "INVALID_HTTP")
     assert await connection.rest() == b""
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param(b"http://a:1/x%20y?b=c/d", b"/x y b=c/d", id="path and query"),
+        pytest.param(b"HTTPS://A:1/", b"/ ", id="in capitals"),
+        pytest.param(b"http://a:1", b"/ ", id="no path"),
+        pytest.param(b"/x?y=http://a:1/z", b"/x y=http://a:1/z", id="an address in the query"),
+        pytest.param(b"ftp://a:1/x", b"ftp://a:1/x ", id="another scheme is no path of ours"),
+    ],
+)
+async def test_who_takes_us_for_a_proxy_is_served_all_the_same(target: bytes, expected: bytes) -> None:
+    """RFC 9112 says so: the whole address where others send a path."""
+
+    async def telling(scope: Any, _receive: Any, send: Any) -> None:
+        told = scope["path"].encode() + b" " + scope["query_string"]
+        headers = [(b"content-length", b"%d" % len(told))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": told})
+
+    async with connected(telling) as connection:
+        await connection.send(b"GET " + target + b" HTTP/1.1\r\nHost: a:1\r\n\r\n")
+        assert await connection.answer() == (200, expected)
 
 
 @pytest.mark.parametrize("begun", [b"GET /", ECHO + b"X: "], ids=["line", "head"])

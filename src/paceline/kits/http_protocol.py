@@ -99,8 +99,9 @@ class Protocol(HttpToolsProtocol):
             return
         self._unread = 0
         self._check_head()
+        target = self._target()
         self._is_in_body = True
-        self._begin()
+        self._begin(target)
 
     def on_body(self, body: bytes) -> None:
         self._unread = 0
@@ -130,8 +131,8 @@ class Protocol(HttpToolsProtocol):
         self._answered = cycle
         super()._start_asgi_task(cycle, app)
 
-    def _begin(self) -> None:
-        raw_path, _, self.scope["query_string"] = self.url.partition(b"?")
+    def _begin(self, target: bytes) -> None:
+        raw_path, _, self.scope["query_string"] = target.partition(b"?")
         self.scope["raw_path"], self.scope["path"] = raw_path, unquote(raw_path.decode("ascii"))
         self.scope["method"] = self.parser.get_method().decode("ascii")
         self.scope["http_version"] = version = self.parser.get_http_version()
@@ -155,6 +156,16 @@ class Protocol(HttpToolsProtocol):
             # Requests that do not wait for each other's answer are answered one after the other.
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _target(self) -> bytes:
+        """Path and query. Who takes us for a proxy says the host before them, too: the same as beside them."""
+        scheme, _, rest = self.url.partition(b"://")
+        if scheme.lower() not in (b"http", b"https"):
+            return self.url
+        host, _, path = rest.partition(b"/")
+        if host.lower() != dict(self.headers).get(b"host", b"").lower():
+            raise ValueError("another host")
+        return b"/" + path
 
     def _check_head(self) -> None:
         """What the parser lets pass. Each could be understood otherwise by whoever stands between us and the caller."""
