@@ -271,3 +271,20 @@ async def test_each_route_needs_its_scope(platform: Platform) -> None:
         for key, status in ((other, 403), ("wrong", 401), ("", 401)):
             answer = await platform.gateway.request(method, path, headers={"X-API-KEY": key})
             assert answer.status_code == status, (method, path)
+
+
+@pytest.mark.parametrize("path", ["one", "many"])
+async def test_what_is_sent_again_has_a_plan_of_its_own(platform: Platform, path: str) -> None:
+    """It had the old job's: of other times, and for all of its people."""
+    paris = {"to": "33612345678", "timezone": "Europe/Paris"}
+    task = await give_up(platform, contacts=[FRIEND, "972529876544", paris])
+    platform.clock.forward(60_000)
+    await platform.webhook("PING")
+    answer = (
+        await replay(platform, f"{task}/replay" if path == "one" else "replay", None if path == "one" else {})
+    ).json()
+    job = await platform.store.jobs.get(answer["jobId"] if path == "one" else answer["jobs"][0]["jobId"])
+    assert job is not None
+    assert job.zones == {"Asia/Jerusalem": 1}
+    assert [sent for _, sent in job.planned] == [0, 1]
+    assert job.planned[0][0] >= platform.clock.at_ms

@@ -1,10 +1,14 @@
 """DELETE /v1/recipients/{to}: what waits is canceled, the person is nowhere any more, and every count stays right."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from .platform import FRIEND, PHONE, READ_KEY, SEND_KEY, Platform, refused
+from paceline.domain.events import Event
+from paceline.gateway.telling import Telling
+
+from .platform import FRIEND, NOON, PHONE, READ_KEY, SEND_KEY, Platform, refused
 
 TRUNK = f"9720{FRIEND[3:]}"
 OTHERS = ["972529876500", "972529876501"]
@@ -134,6 +138,36 @@ async def test_an_erased_letter_is_not_sent_again(platform: Platform) -> None:
     task = await ended(platform, error="NOT_ON_WHATSAPP")
     await erase(platform)
     refused(await platform.gateway.post(f"/v1/dead-letters/{task}/replay"), 409, "NOT_REPLAYABLE", "id")
+
+
+async def test_nobody_is_passed_over_while_the_list_of_jobs_is_read(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads it drops the ids of jobs that are gone."""
+    monkeypatch.setattr("paceline.store.people.JOBS_AT_ONCE", 1)
+    await platform.connect()
+    gone = (await platform.post_job(contacts=OTHERS[:1]))["jobId"]
+    platform.clock.forward(1)
+    await platform.post_job()
+    await platform.link.read(("DEL", f"job:{gone}"))
+    search = platform.store.people.messages_to
+
+    async def messages_to(numbers: Sequence[str], jobs: Sequence[str]) -> list[str]:
+        await platform.gateway.get("/v1/jobs")
+        return await search(numbers, jobs)
+
+    monkeypatch.setattr(platform.store.people, "messages_to", messages_to)
+    assert (await erase(platform))["canceled"] == 1
+    assert await traces(platform) == []
+
+
+async def test_what_is_told_later_does_not_have_what_was_said_of_them(platform: Platform) -> None:
+    """A gateway that told of their job before remembered its metadata."""
+    job = await platform.post_job(metadata={"customer": "Ada Lovelace"})
+    telling, event = Telling(platform.store), Event("1-1", "message.canceled", NOON, {"m": f"{job['jobId']}:0"})
+    assert b"Lovelace" in await telling.told(event)
+    await erase(platform)
+    assert b"Lovelace" not in await telling.told(event)
 
 
 async def test_who_may_and_what_is_no_number(platform: Platform) -> None:

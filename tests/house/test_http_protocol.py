@@ -20,6 +20,10 @@ class Quick(Protocol):
     head_seconds = 0.2
 
 
+class Impatient(Protocol):
+    read_seconds = 0.05
+
+
 async def app(scope: Any, receive: Any, send: Any) -> None:
     """Answers at once, whatever is still to come; `/echo` with the body, when that is whole."""
     if scope["type"] == "websocket":
@@ -71,8 +75,8 @@ async def connection() -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def connected(to: Any) -> AsyncIterator[Connection]:
-    server = uvicorn.Server(uvicorn.Config(to, port=0, http=Quick, lifespan="off", log_config=None))
+async def connected(to: Any, protocol: type[Protocol] = Quick) -> AsyncIterator[Connection]:
+    server = uvicorn.Server(uvicorn.Config(to, port=0, http=protocol, lifespan="off", log_config=None))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup()
@@ -135,6 +139,9 @@ class Wire(asyncio.Transport):
         self.written.append(bytes(data))
 
     def close(self) -> None:
+        pass
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         pass
 
     def is_closing(self) -> bool:
@@ -204,6 +211,8 @@ async def test_who_offers_another_protocol_is_answered_in_this_one_with_its_body
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="no host"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", id="two hosts"),
         pytest.param(b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", id="another version"),
+        pytest.param(b"GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", id="another host in the address"),
+        pytest.param(b"GET http://b@a/ HTTP/1.1\r\nHost: a\r\n\r\n", id="a name before the host"),
         pytest.param(b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", id="a tunnel"),
         pytest.param(ECHO + b"Transfer-Encoding: gzip, chunked\r\n\r\n", id="a packed body"),
         pytest.param(ECHO + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", id="two ways to end"),
@@ -213,6 +222,30 @@ async def test_what_could_be_understood_in_two_ways_is_refused(connection: Conne
     await connection.send(sent)
     assert error_of(await connection.answer()) == (400, "INVALID_HTTP")
     assert await connection.rest() == b""
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        pytest.param(b"http://a:1/x%20y?b=c/d", b"/x y b=c/d", id="path and query"),
+        pytest.param(b"HTTPS://A:1/", b"/ ", id="in capitals"),
+        pytest.param(b"http://a:1", b"/ ", id="no path"),
+        pytest.param(b"/x?y=http://a:1/z", b"/x y=http://a:1/z", id="an address in the query"),
+        pytest.param(b"ftp://a:1/x", b"ftp://a:1/x ", id="another scheme is no path of ours"),
+    ],
+)
+async def test_who_takes_us_for_a_proxy_is_served_all_the_same(target: bytes, expected: bytes) -> None:
+    """RFC 9112 says so: the whole address where others send a path."""
+
+    async def telling(scope: Any, _receive: Any, send: Any) -> None:
+        told = scope["path"].encode() + b" " + scope["query_string"]
+        headers = [(b"content-length", b"%d" % len(told))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": told})
+
+    async with connected(telling) as connection:
+        await connection.send(b"GET " + target + b" HTTP/1.1\r\nHost: a:1\r\n\r\n")
+        assert await connection.answer() == (200, expected)
 
 
 @pytest.mark.parametrize("begun", [b"GET /", ECHO + b"X: "], ids=["line", "head"])
@@ -254,6 +287,51 @@ async def test_a_websocket_is_not_held_to_the_time_of_a_head(connection: Connect
     assert (await connection.word()).startswith(b"HTTP/1.1 101 ")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(connection.rest(), 2 * Quick.head_seconds)
+
+
+@pytest.mark.parametrize("behind", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"], ids=["alone", "with another behind it"])
+async def test_a_stream_learns_that_its_caller_is_gone(behind: bytes) -> None:
+    """With another request behind it, it did not, and held its place until its own end."""
+    asked, is_gone = [], asyncio.Event()
+
+    async def streaming(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_gone.set()
+
+    async with connected(streaming) as connection:
+        await connection.send(b"GET /stream HTTP/1.1\r\nHost: a\r\n\r\n" + behind)
+        await connection.word()
+        connection.close()
+        await asyncio.wait_for(is_gone.wait(), PATIENCE_SECONDS)
+    assert asked == ["/stream"]
+
+
+@pytest.mark.parametrize("pieces", [1, 128], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("header", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+async def test_who_never_reads_the_answer_is_let_go(pieces: int, header: bytes) -> None:
+    """More of it than the system keeps for them."""
+    is_lost = asyncio.Event()
+
+    class Watched(Impatient):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            is_lost.set()
+
+    async def answering(_scope: Any, _receive: Any, send: Any) -> None:
+        headers = [(b"content-length", b"%d" % (32 * 2**20))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for number in range(pieces):
+            await send(
+                {"type": "http.response.body", "body": bytes(32 * 2**20 // pieces), "more_body": number < pieces - 1}
+            )
+
+    async with connected(answering, Watched) as connection:
+        await connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n")
+        await asyncio.wait_for(is_lost.wait(), PATIENCE_SECONDS)
 
 
 ANSWERS: dict[str, list[dict[str, Any]]] = {

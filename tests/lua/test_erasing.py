@@ -5,12 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from paceline.domain.events import Event
 from paceline.domain.jobs import Contact, Job
 from paceline.domain.numbers import notations
+from paceline.domain.reasons import Reason
+from paceline.policy.dispatch import Idle, Step
 from paceline.store import keys
 from paceline.store.people import ERASED
+from paceline.store.webhooks import Delivery
 
-from .stage import PHONE, SESSION, Stage, recipient, value_of
+from .stage import HOUR, PHONE, SESSION, Stage, recipient, value_of
 
 PERSON = recipient(1)
 NUMBERS = notations(PERSON)
@@ -37,8 +41,23 @@ def test_a_person_is_found_in_every_job_and_every_notation(stage: Stage) -> None
     chunks = value_of(stage.store.jobs.stage(job.job_id, people))
     value_of(stage.store.jobs.accept(job, chunks, now_ms=stage.now))
     assert find(stage, plain.job_id, other.job_id, job.job_id) == [plain.task_id(1), job.task_id(0)]
-    assert value_of(stage.store.people.jobs(0)) == sorted([plain.job_id, other.job_id, job.job_id])
-    assert value_of(stage.store.people.jobs(500)) == []
+
+
+def test_no_job_is_passed_over_while_others_leave_the_list(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read by place, the job behind one that was dropped was skipped, and its message went to somebody erased."""
+    monkeypatch.setattr("paceline.store.people.JOBS_AT_ONCE", 2)
+    together = [stage.accept().job_id for _ in range(3)]
+    stage.now += 1
+    later = stage.accept().job_id
+
+    async def walk() -> list[str]:
+        seen = []
+        async for jobs in stage.store.people.jobs():
+            seen += jobs
+            stage.redis.zrem(keys.jobs_index(), together[0])
+        return seen
+
+    assert sorted(value_of(walk())) == sorted([*together, later])
 
 
 def test_a_search_goes_on_where_it_stopped(stage: Stage) -> None:
@@ -102,6 +121,42 @@ def test_what_a_canceled_job_left_in_the_queue_is_taken_out(stage: Stage) -> Non
     assert erase(stage, job.task_id(1)).code == "OK"
     assert stage.queue() == [job.task_id(0), job.task_id(2)]
     stage.adds_up(job)
+
+
+def test_what_a_canceled_job_had_been_given_back_is_taken_out_too(stage: Stage) -> None:
+    """Once it was handed over, the job does not know any more whose queue it lies in; the message does."""
+    stage.connect()
+    job = stage.routed(1, first=1)
+    task = stage.hand_off()
+    stage.settle(task, "returned", from_="h", unitBack=True, reason="HANDOFF_TIMEOUT")
+    assert stage.queue() == [task]
+    stage.cancel(job)
+    assert erase(stage, task).code == "OK"
+    assert stage.queue() == []
+
+
+def test_what_a_canceled_job_had_parked_after_it_was_given_back_is_taken_out_too(stage: Stage) -> None:
+    stage.connect()
+    job = stage.routed(1, first=1)
+    task = stage.hand_off()
+    stage.settle(task, "returned", from_="h", unitBack=True, reason="HANDOFF_TIMEOUT")
+    stage.now += HOUR
+    (facts,) = stage.look()
+    stage.apply(facts, Idle(), Step("park", facts.heads[0].entry, task, Reason.RECIPIENT_HOURS, stage.now + HOUR))
+    assert stage.redis.zcard(keys.parked(PHONE)) == 1
+    stage.cancel(job)
+    assert erase(stage, task).code == "OK"
+    assert stage.redis.exists(keys.parked(PHONE)) == 0
+
+
+def test_a_canceled_single_send_for_later_leaves_the_schedule(stage: Stage) -> None:
+    later = stage.now + HOUR
+    job, _ = stage.send(PERSON, send_at=later)
+    other, _ = stage.send(recipient(2), send_at=later)
+    stage.cancel(job)
+    assert erase(stage, job.task_id(0)).code == "OK"
+    (left,) = stage.redis.zrange(keys.scheduled(), 0, -1)
+    assert other.task_id(0) in left
 
 
 def test_what_a_worker_holds_is_left_alone(stage: Stage) -> None:
@@ -170,3 +225,19 @@ def test_letters_and_events_lose_them(stage: Stage) -> None:
     found = msgspec.json.decode(stage.redis.hget(keys.webhook_deliveries("w1"), "d"))
     assert msgspec.json.decode(found["event"]) == {"to": ERASED}
     assert PERSON not in repr(stage.redis.xrange(keys.events()))
+
+
+def test_a_delivery_that_waits_forgets_what_they_wrote(stage: Stage) -> None:
+    """With EVENT_INBOUND_TEXT a delivery has it, and may be tried for days."""
+    wrote = {"from": PERSON, "wa": "3A", "text": "a private word"}
+    event = Event("1-1", "message.received", stage.now, wrote)
+    others = Event("1-2", "message.received", stage.now, {**wrote, "from": recipient(2)})
+    stage.redis.hset(keys.webhook("w1"), "cursor", "0-0")
+    stage.redis.hset(keys.webhooks(), "w1", "{}")
+    feed = stage.store.webhooks.feed
+    value_of(feed("w1", [event, others], from_="0-0", cursor="1-2", behind=False, now_ms=stage.now))
+    assert value_of(stage.store.people.erase_events(NUMBERS)) == 1
+    taken = value_of(stage.store.webhooks.take(now_ms=stage.now, lease_ms=1, parallel=4))
+    left = msgspec.json.decode(msgspec.json.decode(taken.delivery, type=Delivery).event, type=Event)
+    assert (left.at, left.fields) == (stage.now, {"from": ERASED, "wa": "3A"})
+    assert "private" in stage.redis.hget(keys.webhook_deliveries("w1"), "1-2")

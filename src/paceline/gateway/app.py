@@ -53,7 +53,7 @@ def create_app(
             *job_routes(store, intake, keys, clock),
             *list_routes(store, keys, clock),
             *queue_routes(store, intake, keys, clock),
-            *dead_letter_routes(store, Once(store, intake, clock), intake.measures, keys),
+            *dead_letter_routes(store, Once(store, intake, clock), intake, keys),
             *recipient_routes(Erasing(store), keys, clock),
             *suppression_routes(Suppressions(store, intake.breathe), keys, clock),
             *key_routes(ApiKeys(store, new_id=intake.new_job_id), keys, clock),

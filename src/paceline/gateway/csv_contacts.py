@@ -7,7 +7,8 @@ text. Neighbours: `routes_common.read_job` chooses between JSON and this, `sifti
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 import msgspec
@@ -27,6 +28,8 @@ a list before it can be judged, and 32 MB of commas would be a list of 32 millio
 VARIABLES = 64
 SHORT = 256
 """Both as in a JSON body."""
+NAME_LIMIT = 64
+"""Characters of a variable's name in a text (`domain.text`)."""
 EXAMPLE = "to,name,clientRef\n+972541234567,Ada,crm-1\n972541234568,Grace,crm-2\n"
 
 _DELIMITERS = (",", ";")
@@ -67,10 +70,11 @@ def _value(name: str, text: str) -> Any:
 
 
 class Sheet:
-    """One CSV file. `stretches` reads it; then `contacts` are there."""
+    """One CSV file. `stretches` reads it; then `contacts` are there. `used` are the variables of the job's text."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, used: Set[str]) -> None:
         self._body = body
+        self._used = used
         self._text = io.TextIOWrapper(io.BytesIO(body), encoding="utf-8-sig", newline="")
         self._line = 1
         self._row_length = 0
@@ -88,7 +92,7 @@ class Sheet:
 
     def _read(self) -> Iterator[None]:
         delimiter, names = self._header()
-        columns = _Columns(names)
+        columns = _Columns(names, self._used)
         for count, row in enumerate(csv.reader(self._lines(), delimiter=delimiter, strict=True), start=1):
             self._row_length = 0
             if count % STRETCH == 0:
@@ -146,24 +150,25 @@ class Sheet:
 class _Columns:
     """What each column of a file means."""
 
-    def __init__(self, names: list[str]) -> None:
-        named = [name for name in names if name]
-        for name in named:
-            if named.count(name) > 1:
+    def __init__(self, names: list[str], used: Set[str]) -> None:
+        # A column without a name is what a spreadsheet leaves behind: nothing can refer to it, nor to a longer name.
+        named = Counter(name for name in names if 0 < len(name) <= NAME_LIMIT)
+        for name, count in named.items():
+            if count > 1:
                 raise _unreadable("two columns have this name", field=name, line=1)
-        self._names = names
+        self._width = len(names)
         self._to = names.index("to")
-        special = {name: names.index(name) for name in ("clientRef", "timezone") if name in names}
-        self._special = special
-        # A column without a name is what a spreadsheet leaves behind: nothing can refer to it.
-        self._variables = [(i, name) for i, name in enumerate(names) if name and i != self._to and name not in special]
-        if len(self._variables) > VARIABLES:
-            raise _unreadable(f"at most {VARIABLES} variables", field=self._variables[VARIABLES][1], line=1)
+        self._special = {name: names.index(name) for name in ("clientRef", "timezone") if name in named}
+        variables = [name for name in named if name != "to" and name not in self._special]
+        if len(variables) > VARIABLES:
+            raise _unreadable(f"at most {VARIABLES} variables", field=variables[VARIABLES], line=1)
+        # The name is stored with each contact: columns that no text needs would make a small file a large job.
+        self._variables = [(names.index(name), name) for name in variables if name in used]
 
     def contact(self, row: list[str]) -> str | ContactIn:
         width = len(row)
         to = row[self._to] if self._to < width else ""
-        if width > len(self._names):
+        if width > self._width:
             return BadRow(to=to, code="TOO_MANY_COLUMNS")
         # An empty cell is no value: better a contact that is listed as lacking one than "Hello ,".
         values = {name: row[i] for i, name in self._variables if i < width and row[i]}

@@ -10,7 +10,6 @@ from paceline.domain.errors import BadRequest
 from paceline.domain.jobs import Job
 from paceline.domain.numbers import notations, person
 from paceline.gateway.schemas import ErasedPerson
-from paceline.store.people import JOBS_AT_ONCE
 from paceline.store.store import Store
 
 TRIES = 3
@@ -31,11 +30,9 @@ class Erasing:
         if to is None:
             raise BadRequest("INVALID_NUMBER", "this is no possible phone number", field="to")
         numbers, people, tally = notations(to), self._store.people, _Tally()
-        start = 0
-        while jobs := await people.jobs(start):
+        async for jobs in people.jobs():
             for task in await people.messages_to(numbers, jobs):
                 await self._message(task, numbers, tally, now_ms)
-            start += JOBS_AT_ONCE
         # Last what messages leave behind: canceling one may have written a letter and an event.
         tally.erased += await people.erase_traces(numbers)
         tally.erased += await people.erase_letters(numbers)

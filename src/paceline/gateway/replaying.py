@@ -1,7 +1,8 @@
 """Dead letters sent again on purpose, as new jobs: what they say and whom they are for comes from their old job.
 
 The script that accepts the new job marks its letters, so a letter is sent again once however many ask at the same time.
-Neighbours: `dead_letters` finds and judges letters, `once` keeps the answer under an Idempotency-Key.
+Neighbours: `dead_letters` finds and judges letters, `picture` knows the fleet, `once` keeps the answer under an
+Idempotency-Key.
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,10 @@ from paceline.gateway import receipts
 from paceline.gateway.dead_letters import SEARCHED, DeadLetters, Verdict, Wanted, verdict
 from paceline.gateway.letter_schemas import Replayed, ReplayedMany, ReplayJob, Skipped
 from paceline.gateway.measures import Measures
+from paceline.gateway.picture import Watcher
 from paceline.kits.failpoint import failpoint
 from paceline.kits.logging import request_id
+from paceline.policy.audience import zones_of_contacts
 from paceline.store.jobs import Idem, Replay
 from paceline.store.letters import PAGE, Letter
 from paceline.store.store import Store
@@ -53,9 +56,10 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Replaying:
-    def __init__(self, store: Store, letters: DeadLetters, measures: Measures) -> None:
+    def __init__(self, store: Store, letters: DeadLetters, watcher: Watcher, measures: Measures) -> None:
         self._store = store
         self._letters = letters
+        self._watcher = watcher
         self._measures = measures
 
     async def one(self, letter_id: str, ask: Ask) -> Replayed:
@@ -72,7 +76,7 @@ class Replaying:
             raise _not_replayable()
         if await self._store.guards.suppressed([contact.to]):
             raise Unprocessable("SUPPRESSED", "this person must not be written to", field="id")
-        job = _new_job(old, ask.job_id, letter_id, 1, ask)
+        job = await self._planned(_new_job(old, ask.job_id, letter_id, [contact], ask))
         replay = Replay(letter.job_id, [letter.index], ask.again)
         code = await self._commit(job, [contact], replay, receipts.idem(ask.by, ask.idem_key, answer))
         if code == "NO_MEDIA":
@@ -129,7 +133,7 @@ class Replaying:
             chosen, contacts = await self._choose(letters, counts)
             if not chosen:
                 return None
-            job = _new_job(old, new_id, old_id, len(contacts), ask)
+            job = await self._planned(_new_job(old, new_id, old_id, contacts, ask))
             replay = Replay(old_id, [letter.index for letter in chosen], ask.again)
             code = await self._commit(job, contacts, replay, None)
             if code == "NO_MEDIA":
@@ -167,6 +171,10 @@ class Replaying:
             return None
         return job
 
+    async def _planned(self, job: Job) -> Job:
+        expected = (await self._watcher.look(job.accepted_at)).new_job(job)
+        return msgspec.structs.replace(job, planned=expected.course)
+
     async def _commit(self, job: Job, contacts: Sequence[Contact], replay: Replay, idem: Idem | None) -> str:
         for _ in range(STAGINGS):
             chunks = await self._store.jobs.stage(job.job_id, contacts)
@@ -183,12 +191,12 @@ def _is_good(contact: Contact) -> bool:
     return canonical(contact.to) == contact.to
 
 
-def _new_job(old: Job, job_id: str, replay_of: str, total: int, ask: Ask) -> Job:
-    """As the old one was asked for, but now, and by whoever asks now."""
+def _new_job(old: Job, job_id: str, replay_of: str, contacts: Sequence[Contact], ask: Ask) -> Job:
+    """As the old one was asked for, but now, by whoever asks now, and for these people."""
     return msgspec.structs.replace(
         old,
         job_id=job_id,
-        total=total,
+        total=len(contacts),
         accepted_at=ask.now_ms,
         accepted_by=ask.by,
         send_at=None,
@@ -196,6 +204,7 @@ def _new_job(old: Job, job_id: str, replay_of: str, total: int, ask: Ask) -> Job
         single=False,
         confirmation=False,
         replay_of=replay_of,
+        zones=zones_of_contacts(contacts),
         metadata={**old.metadata, "replayOf": replay_of},
         request_id=request_id(),
     )

@@ -9,6 +9,7 @@ from litestar.params import QueryParameter
 
 from paceline import apidoc
 from paceline.domain.errors import BadRequest
+from paceline.domain.text import variables
 from paceline.gateway import checks, csv_contacts
 from paceline.gateway.glance import people_among
 from paceline.gateway.schemas import JobRequest
@@ -65,7 +66,7 @@ async def read_job(request: AnyRequest, breathe: Callable[[], Awaitable[None]]) 
     if parameters.get("charset", "utf-8").strip('"').lower() not in _UTF8:
         raise BadRequest("INVALID_CSV", "send the file as UTF-8", field="Content-Type")
     asked = csv_contacts.options(request.query_params.multi_items())
-    sheet = csv_contacts.Sheet(await request.body())
+    sheet = csv_contacts.Sheet(await request.body(), variables(asked.text))
     for _ in sheet.stretches():
         await breathe()
     return msgspec.structs.replace(asked, contacts=sheet.contacts)

@@ -9,6 +9,7 @@ from litestar.params import FromPath, QueryParameter
 from paceline.domain.errors import BadRequest
 from paceline.edge import Keys, holder
 from paceline.gateway.dead_letters import DeadLetters, wanted_of
+from paceline.gateway.intake import Intake
 from paceline.gateway.letter_schemas import (
     DeadLetterPage,
     ErrorClass,
@@ -17,7 +18,6 @@ from paceline.gateway.letter_schemas import (
     ReplayFilter,
     ReplayRequest,
 )
-from paceline.gateway.measures import Measures
 from paceline.gateway.once import Once
 from paceline.gateway.replaying import Ask, Replaying
 from paceline.gateway.routes_common import KEY, Cursor, Limit
@@ -36,9 +36,9 @@ From = Annotated[str | None, QueryParameter(name="from", description="given up a
 Until = Annotated[str | None, QueryParameter(max_length=64, description="given up before")]
 
 
-def dead_letter_routes(store: Store, once: Once, measures: Measures, keys: Keys) -> list[Handler]:
+def dead_letter_routes(store: Store, once: Once, intake: Intake, keys: Keys) -> list[Handler]:
     letters = DeadLetters(store)
-    replaying = Replaying(store, letters, measures)
+    replaying = Replaying(store, letters, intake.watcher, intake.measures)
 
     @get(
         "/v1/dead-letters",

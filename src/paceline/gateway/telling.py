@@ -19,7 +19,8 @@ from paceline.store.events import Named
 from paceline.store.store import Store
 
 JOBS_KEPT = 200
-"""Jobs remembered by one gateway: immutable, a few kilobytes each, and asked for again with every message."""
+"""Jobs remembered by one gateway: a few kilobytes each, and asked for again with every message. Only those for many,
+which are immutable: one for a single person forgets what it said when that person is erased."""
 
 _encode = msgspec.json.Encoder().encode
 _STATES = frozenset(MESSAGE_STATE.values())
@@ -28,7 +29,7 @@ _STATES = frozenset(MESSAGE_STATE.values())
 class Telling:
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._jobs: OrderedDict[str, Job | None] = OrderedDict()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
 
     async def told(self, event: Event) -> bytes:
         return (await self.all_told([event]))[0]
@@ -46,7 +47,10 @@ class Telling:
 
     async def _job(self, job_id: str) -> Job | None:
         if job_id not in self._jobs:
-            self._jobs[job_id] = await self._store.jobs.get(job_id)
+            job = await self._store.jobs.get(job_id)
+            if job is None or job.total == 1:
+                return job
+            self._jobs[job_id] = job
             if len(self._jobs) > JOBS_KEPT:
                 self._jobs.popitem(last=False)
         self._jobs.move_to_end(job_id)

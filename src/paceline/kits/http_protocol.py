@@ -2,19 +2,22 @@
 
 httptools reads what comes, quickly and leniently; what it takes and we do not is refused here. A request's head must be
 there after some seconds, and so must the rest of a body that was answered before it ended. A body that is being read is
-minded by `bodies`, an idle connection by uvicorn. Neighbour: `http` serves with this.
+minded by `bodies`, an answer that is not by `http_reader`, an idle connection by uvicorn. Neighbour: `http` serves with
+this.
 """
 
 import asyncio
 import json
 import uuid
+from typing import Any
 from urllib.parse import unquote
 
 import httptools
 import structlog
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from paceline.kits.http_cycle import Cycle
+from paceline.kits.http_reader import READ_SECONDS, Reader
 from paceline.kits.problem import Problem
 
 log = structlog.stdlib.get_logger(__name__)
@@ -30,7 +33,11 @@ WHOLE = "paceline_whole"
 
 class Protocol(HttpToolsProtocol):
     head_seconds = HEAD_SECONDS
+    read_seconds = READ_SECONDS
+    _reader: Reader
     _owed: asyncio.TimerHandle | None = None
+    _answered: RequestResponseCycle | None = None
+    """The request that is being answered. `cycle` is the newest, which may wait behind it."""
     _unread = 0
     """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
     _is_in_body = False
@@ -40,11 +47,26 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._reader = Reader(transport, self.loop, self.read_seconds)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        # uvicorn tells the newest request alone; a stream before it would go on for nobody.
+        self.pipeline.clear()
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
         super().connection_lost(exc)
+        self._reader.forget()
         self._stop_watching()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reader.expect()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._reader.forget()
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -77,8 +99,9 @@ class Protocol(HttpToolsProtocol):
             return
         self._unread = 0
         self._check_head()
+        target = self._target()
         self._is_in_body = True
-        self._begin()
+        self._begin(target)
 
     def on_body(self, body: bytes) -> None:
         self._unread = 0
@@ -104,8 +127,12 @@ class Protocol(HttpToolsProtocol):
         """Where uvicorn would answer in plain text. Without the parser's own words: they may quote what was sent."""
         self._refuse(Problem(400, "INVALID_HTTP", "this is not a request of HTTP/1.1", closes=True))
 
-    def _begin(self) -> None:
-        raw_path, _, self.scope["query_string"] = self.url.partition(b"?")
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _begin(self, target: bytes) -> None:
+        raw_path, _, self.scope["query_string"] = target.partition(b"?")
         self.scope["raw_path"], self.scope["path"] = raw_path, unquote(raw_path.decode("ascii"))
         self.scope["method"] = self.parser.get_method().decode("ascii")
         self.scope["http_version"] = version = self.parser.get_http_version()
@@ -129,6 +156,16 @@ class Protocol(HttpToolsProtocol):
             # Requests that do not wait for each other's answer are answered one after the other.
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _target(self) -> bytes:
+        """Path and query. Who takes us for a proxy says the host before them, too: the same as beside them."""
+        scheme, _, rest = self.url.partition(b"://")
+        if scheme.lower() not in (b"http", b"https"):
+            return self.url
+        host, _, path = rest.partition(b"/")
+        if host.lower() != dict(self.headers).get(b"host", b"").lower():
+            raise ValueError("another host")
+        return b"/" + path
 
     def _check_head(self) -> None:
         """What the parser lets pass. Each could be understood otherwise by whoever stands between us and the caller."""

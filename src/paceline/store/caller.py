@@ -80,5 +80,11 @@ class Caller:
         return (await self._link.read(command))[0]
 
 
+def scored(answer: list[Any]) -> list[tuple[str, int]]:
+    """What was read of a sorted set with its scores: as pairs or flat, depending on the client."""
+    flat = [part for pair in answer for part in pair] if answer and isinstance(answer[0], list | tuple) else answer
+    return [(member, int(float(score))) for member, score in zip(flat[::2], flat[1::2], strict=True)]
+
+
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}

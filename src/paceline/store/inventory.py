@@ -7,7 +7,7 @@ import msgspec
 
 from paceline.domain.profiles import Profile
 from paceline.store import keys
-from paceline.store.caller import Answer, Caller
+from paceline.store.caller import Answer, Caller, scored
 from paceline.store.jobs import _pairs
 
 
@@ -105,10 +105,7 @@ class InventoryStore:
 
     async def _numbered(self, key: str, after: int, limit: int) -> list[tuple[str, int]]:
         command = ("ZRANGEBYSCORE", key, f"({after}", "+inf", "WITHSCORES", "LIMIT", 0, limit + 1)
-        answer: list[Any] = await self._caller.read_one(*command)
-        # As pairs or flat, depending on the client.
-        flat = [part for pair in answer for part in pair] if answer and isinstance(answer[0], list | tuple) else answer
-        return [(member, int(float(score))) for member, score in zip(flat[::2], flat[1::2], strict=True)]
+        return scored(await self._caller.read_one(*command))
 
     async def _proxy_rows(self, found: list[tuple[str, int]]) -> list[ProxyRow]:
         if not found:

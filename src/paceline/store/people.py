@@ -5,14 +5,14 @@ Neighbours: `orchestrator.inbound` hears stop words; `gateway.erasing` walks ove
 Every call here is one short script.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
 
 from paceline.domain.jobs import Contact, Job, encode_contact, encode_job
 from paceline.store import keys
-from paceline.store.caller import Answer, Caller
+from paceline.store.caller import Answer, Caller, scored
 from paceline.store.guards import Suppression, suppression_row
 
 STOPS_KEPT_MS = 90 * 86_400_000
@@ -67,10 +67,16 @@ class People:
             info=row["info"], keep=STOPS_KEPT_MS, now=now_ms, confirm=confirm,
         )  # fmt: skip
 
-    async def jobs(self, start: int) -> list[str]:
-        """The ids of some jobs, oldest first, from a place on."""
-        ids: list[str] = await self._caller.read_one("ZRANGE", keys.jobs_index(), start, start + JOBS_AT_ONCE - 1)
-        return ids
+    async def jobs(self) -> AsyncIterator[list[str]]:
+        """The ids of all jobs, oldest first, some at a time. By their times, not by their places: ids of jobs that are
+        gone are dropped meanwhile, and each would move the next job into what was read already."""
+        key, after = keys.jobs_index(), "-inf"
+        page = ("WITHSCORES", "LIMIT", 0, JOBS_AT_ONCE)
+        while found := scored(await self._caller.read_one("ZRANGEBYSCORE", key, after, "+inf", *page)):
+            last = found[-1][1]
+            at_last: list[str] = await self._caller.read_one("ZRANGEBYSCORE", key, last, last)
+            yield [job for job, at in found if at < last] + at_last
+            after = f"({last}"
 
     async def messages_to(self, numbers: Sequence[str], jobs: Sequence[str]) -> list[str]:
         """The tasks of these jobs that are for a person, in bounded steps."""

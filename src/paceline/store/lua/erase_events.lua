@@ -1,13 +1,24 @@
--- Forgets a person in what customers are told: events that name them are dropped, deliveries lose their number.
+-- Forgets a person in what customers are told: events that name them are dropped, deliveries lose their number and what they wrote.
 -- a: numbers [every notation of theirs], limit, after? (an entry of the stream; "-" first) | webhook? and cursor (of the scan; "0" first)
 -- Returns OK {count, after? (go on from there)} | OK {count, cursor ("0": all were seen)}.
 local count, last = 0, nil
+
+-- What they wrote, and what a receiver answered to it, which may quote it.
+local function without_words(raw)
+  local delivery = cjson.decode(raw)
+  local event = cjson.decode(delivery.event)
+  if not event.fields or not event.fields.text then return raw end
+  event.fields.text, delivery.error = nil, nil
+  delivery.event = cjson.encode(event)
+  return cjson.encode(delivery)
+end
+
 if a.webhook then
   local page = call('HSCAN', K.webhook_deliveries(a.webhook), a.cursor, 'COUNT', a.limit)
   for i = 1, #page[2], 2 do
     local changed = without(page[2][i + 1], a.numbers)
     if changed then
-      call('HSET', K.webhook_deliveries(a.webhook), page[2][i], changed)
+      call('HSET', K.webhook_deliveries(a.webhook), page[2][i], without_words(changed))
       count = count + 1
     end
   end

@@ -12,16 +12,14 @@ for _, digits in ipairs(a.numbers) do
 end
 if not mine then return reply('OTHER') end
 if has('cu', byte) then return reply('OPEN') end
-local message = K.message(a.task)
-local phone = call('HGET', K.job_routes(job), index) or call('HGET', message, 'phone')
-if has('rspth', byte) then
-  return reply('WAITING', {phone = phone or cjson.decode(call('GET', K.job(job)) or '{}').phone})
-end
+local message, accepted = K.message(a.task), cjson.decode(call('GET', K.job(job)) or '{}')
+local phone = call('HGET', K.job_routes(job), index) or call('HGET', message, 'phone') or accepted.phone
+if has('rspth', byte) then return reply('WAITING', {phone = phone}) end
 if byte == 'q' then end_canceled(a.task, a.now) end
 
--- A job that was canceled as a whole leaves its tasks in the queues until they come to the head.
+-- What ended while it lay in a queue (its job was canceled, it was proven sent) stays there until it comes to the head.
+local named = '"task":"' .. a.task .. '"'
 local function out_of_queues()
-  local named = '"task":"' .. a.task .. '"'
   for priority = 1, 3 do
     for _, entry in ipairs(call('LRANGE', queue_key(phone, priority), 0, -1)) do
       if string.find(entry, named, 1, true) then call('LREM', queue_key(phone, priority), 1, entry) end
@@ -33,7 +31,14 @@ local function out_of_queues()
   call('SREM', K.singles(phone), a.task)
   call('HDEL', K.job_routes(job), index)
 end
-if call('HEXISTS', K.job_routes(job), index) == 1 then out_of_queues() end
+-- Whatever has the same time is read: until that comes, nobody else would take it out.
+local function out_of_schedule()
+  for _, member in ipairs(call('ZRANGEBYSCORE', K.scheduled(), accepted.sendAt, accepted.sendAt)) do
+    if string.find(member, named, 1, true) then call('ZREM', K.scheduled(), member) end
+  end
+end
+if phone then out_of_queues() end
+if accepted.single and accepted.sendAt then out_of_schedule() end
 
 call('LSET', key, at, ERASED)
 for field, value in pairs(hash(message)) do
