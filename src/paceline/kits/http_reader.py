@@ -10,9 +10,9 @@ import structlog
 
 log = structlog.stdlib.get_logger(__name__)
 
-READ_SECONDS = 30.0
-"""As long as a piece of a body may take in the other direction. The system takes the next of an answer a megabyte or so
-at a time: who reads some kilobytes a second of a large one looks like one who does not."""
+READ_SECONDS = 120.0
+"""Long, since the system takes the next of an answer a megabyte or so at a time: who reads a large one over a bad line
+must not look like one who does not read."""
 
 
 class Reader:
