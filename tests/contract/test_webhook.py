@@ -88,6 +88,32 @@ async def test_a_worker_whose_clock_is_ahead_does_not_silence_those_after_it(pla
     assert (await session(platform))["connection"] == "CONNECTED"
 
 
+async def test_what_is_said_after_the_clock_was_set_back_counts(platform: Platform) -> None:
+    """Redis' clock went back an hour and the orchestrator was started anew. The worker says once only that it is
+    connected, or that there is a limit: neither may count as older than what was heard before."""
+    await platform.connect()
+    await platform.webhook("DISCONNECTED", {"code": 428})
+    await platform.webhook("RESTRICTION", {"kind": "NONE"})
+    platform.clock.at_ms -= 3_600_000
+    await platform.webhook("CONNECTED", {}, at_ms=NOON + 1_000)
+    await platform.webhook("RESTRICTION", {"kind": "TIME_LOCKED", "until": NOON + DAY_MS}, at_ms=NOON + 1_000)
+    found = await session(platform)
+    assert (found["connection"], found["restriction"]) == ("CONNECTED", "TIME_LOCKED")
+
+
+async def test_the_next_worker_is_believed_although_its_host_is_behind(platform: Platform) -> None:
+    """Its first word is older than the farewell of the one before, by their two clocks; that one's late words are
+    told apart by their epoch."""
+    await platform.connect()
+    await platform.webhook("DISCONNECTED", {"code": 428, "epoch": 1})
+    platform.clock.forward(30_000)
+    epoch = (await platform.hello(instance="the-new-one")).json()["epoch"]
+    await platform.webhook("CONNECTED", {"epoch": epoch}, at_ms=NOON - 300_000)
+    assert (await session(platform))["connection"] == "CONNECTED"
+    await platform.webhook("DISCONNECTED", {"code": 428, "epoch": 1}, at_ms=NOON)
+    assert (await session(platform))["connection"] == "CONNECTED"
+
+
 @pytest.mark.parametrize(
     ("code", "connection", "restriction"),
     [

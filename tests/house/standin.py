@@ -2,7 +2,8 @@
 
 The orchestrator keeps its sessions in a file, as the real one does in Redis, and calls all of them connected. For each
 it starts one worker that waits, and leaves it to others to end it. A file `fail-<name>` in the data directory makes the
-process exit at once with the code in it; for a session, its worker keeps dying.
+process exit at once with the code in it; for a session, its worker keeps dying. A file `look-<session>` has what else
+is to be seen of that one.
 """
 
 import json
@@ -27,7 +28,10 @@ def sessions() -> dict[str, dict[str, object]]:
 
 def look(session: dict[str, object]) -> dict[str, object]:
     failing = (DATA / f"fail-{session['sessionId']}").exists()
-    return {**session, "connection": "STARTING" if failing else "CONNECTED", "starts": 3 if failing else 0}
+    seen = {"connection": "STARTING" if failing else "CONNECTED", "starts": 3 if failing else 0}
+    more = DATA / f"look-{session['sessionId']}"
+    known = {"authorisation": "LINKED", "restriction": "NONE"}
+    return {**session, **known, **seen, **(json.loads(more.read_text()) if more.exists() else {})}
 
 
 def start_worker(session: str) -> None:

@@ -85,6 +85,11 @@ def make_fail(data: Path, name: str) -> None:
     (data / f"fail-{name}").write_text("1")
 
 
+def make_look(data: Path, session: str, seen: dict[str, object]) -> None:
+    data.mkdir(exist_ok=True)
+    (data / f"look-{session}").write_text(json.dumps(seen))
+
+
 @pytest.fixture
 async def platform(data: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Platform]:
     monkeypatch.setattr("paceline.launcher.services._python", lambda *a: [sys.executable, str(STANDIN), *a])
@@ -166,6 +171,31 @@ async def test_a_number_whose_worker_keeps_dying_is_given_up_too(data: Path, mon
         async with Platform(UpOptions(sessions=1), say=lambda message: None) as platform:
             await platform.start()
     assert pids(data) == {}
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param({"connection": "STOPPED", "desired": "stopped"}, id="stopped"),
+        pytest.param({"connection": "FAILED", "failedReason": "CRASH_LOOP", "starts": 9}, id="failed"),
+        pytest.param({"connection": "STARTING", "authorisation": "LOGGED_OUT"}, id="logged out"),
+        pytest.param({"connection": "STARTING", "restriction": "QUARANTINED"}, id="banned"),
+    ],
+)
+async def test_a_number_that_should_not_run_is_told_of_and_not_waited_for(
+    data: Path, monkeypatch: pytest.MonkeyPatch, seen: dict[str, object]
+) -> None:
+    """One that was stopped or banned kept `up` from starting on the same data ever again."""
+    monkeypatch.setattr("paceline.launcher.services._python", lambda *a: [sys.executable, str(STANDIN), *a])
+    monkeypatch.setattr("paceline.launcher.up.READY_SECONDS", 20.0)
+    make_look(data, "sim-1", seen)
+    said: list[str] = []
+    async with Platform(UpOptions(sessions=2), say=said.append) as platform:
+        await platform.start()
+    reason = seen.get("failedReason", seen["connection"])
+    assert [line for line in said if "sim-" in line] == [
+        f"sim-1 is not connected ({reason}); it stays so until somebody starts it"
+    ]
 
 
 async def test_a_second_one_on_the_same_data_is_refused(data: Path) -> None:

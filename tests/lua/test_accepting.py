@@ -166,6 +166,14 @@ class TestIdempotency:
         assert self.begin(stage, job="J2") == ("NEW", "J1", "")
         assert self.begin(stage, job="J3") == ("IN_FLIGHT", "", "")
 
+    def test_nobody_waits_until_a_clock_that_was_set_back_has_caught_up(self, stage: Stage) -> None:
+        """Its holder died before; told 409 for as long as the clock was set back, no client repeats."""
+        self.begin(stage)
+        stage.now -= 29_000
+        assert self.begin(stage, job="J2") == ("IN_FLIGHT", "", "")
+        stage.now -= 3_600_000
+        assert self.begin(stage, job="J3") == ("NEW", "J1", "")
+
     def test_what_its_holder_does_not_work_at_is_handed_on_at_once(self, stage: Stage) -> None:
         self.begin(stage)
         assert self.begin(stage, job="J2", holder="another", is_free=True) == ("IN_FLIGHT", "", "")

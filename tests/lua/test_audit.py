@@ -130,6 +130,25 @@ class TestLease:
         assert self.hold(stage, "b", after_ms=1_000)
         assert not self.hold(stage, "a", after_ms=1_500)
 
+    def test_who_died_before_the_clock_was_set_back_loses_it(self, stage: Stage) -> None:
+        """Its end is an hour away by the new clock; nobody provisioned, watched or alerted until then."""
+        assert self.hold(stage, "a")
+        assert not self.hold(stage, "b", after_ms=-3_600_000)
+        assert not self.hold(stage, "b", after_ms=-3_600_000 + 999)
+        assert self.hold(stage, "b", after_ms=-3_600_000 + 1_000)
+        assert not self.hold(stage, "c", after_ms=-3_600_000 + 1_500)
+
+    def test_who_lives_on_by_a_clock_that_stands_still_keeps_it(self, stage: Stage) -> None:
+        """Two would do the work, one by each clock."""
+        for second in range(10):
+            assert self.hold(stage, "a")
+            assert not self.hold(stage, "b", after_ms=-3_600_000 + second * 1_000)
+
+    def test_who_gave_it_back_before_the_clock_was_set_back_has_it_no_longer(self, stage: Stage) -> None:
+        value_of(stage.store.alerts.hold("a", now_ms=T0, ttl_ms=0))
+        assert not self.hold(stage, "b", after_ms=-3_600_000)
+        assert self.hold(stage, "b", after_ms=-3_600_000)
+
     def test_only_the_holder_saves_and_the_lease_goes_on(self, stage: Stage) -> None:
         assert not self.save(stage, "a")
         self.hold(stage, "a")

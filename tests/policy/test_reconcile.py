@@ -74,6 +74,11 @@ CASES: dict[str, tuple[Wanted | None, list[Seen], list[Action]]] = {
     ),
     "and then begun anew": (row(ended="i1"), [], [Begin("s", 1)]),
     "not before its pause is over": (row(ended="i1", not_before=NOW + 5), [], [Wait("s", NOW + 5)]),
+    "at once where its pause is longer than any: the clock was set back": (
+        row(ended="i1", not_before=NOW + 3_600_000),
+        [],
+        [Begin("s", 1)],
+    ),
     "unless an operator asks": (
         row(ended="i1", not_before=NOW + 5, generation=2, restart_reason="OPERATOR"),
         [],

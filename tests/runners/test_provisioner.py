@@ -52,6 +52,8 @@ class Fleet:
         self.store = Store(DirectLink(server.client))
         self.runner = FakeRunner()
         self.now = T0
+        self.stood_still_ms = 0
+        """For so long the clock was held after it had been set back."""
         self.ids = 0
         self.errands = Inline()
         self.main = self.orchestrator()
@@ -68,8 +70,9 @@ class Fleet:
             now_ms=lambda: self.now,
         )
         return Provisioner(
-            self.store.fleet, self.runner, terms, hands, holder=holder, errands=self.errands, now_ms=lambda: self.now
-        )
+            self.store.fleet, self.runner, terms, hands, holder=holder, errands=self.errands, now_ms=lambda: self.now,
+            monotonic=lambda: self.now + self.stood_still_ms,
+        )  # fmt: skip
 
     def new_id(self) -> str:
         self.ids += 1
@@ -158,6 +161,20 @@ async def test_a_dead_worker_is_replaced_after_a_pause_that_starts_over_once_it_
     await fleet.look(after_ms=1)
     assert fleet.running() == [("s1", "i2", 1)]
     assert await fleet.hello() == "OK"
+
+
+async def test_a_dead_worker_is_replaced_also_while_the_clock_stands_still(fleet: Fleet) -> None:
+    """Redis' clock was set back by an hour: the pause of a second lasted until it had caught up."""
+    await fleet.register()
+    await fleet.look()
+    fleet.runner.die("s1")
+    await fleet.look(times=3)
+    fleet.stood_still_ms += 999
+    await fleet.look(times=2)
+    assert fleet.running() == []
+    fleet.stood_still_ms += 1
+    await fleet.look(times=2)
+    assert [instance for _, instance, _ in fleet.running()] == ["i2"]
 
 
 async def test_a_crash_loop_ends_failed_with_its_places_given_back_until_an_operator_restarts_it(fleet: Fleet) -> None:

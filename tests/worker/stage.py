@@ -31,7 +31,6 @@ from paceline.worker.protocol import (
     NotWanted,
     PendingTask,
     ProtocolUnavailable,
-    RequestRefused,
     StaleEpoch,
     TypingWindow,
     WorkerEvent,
@@ -185,7 +184,7 @@ class Orchestrator:
         self.events: list[WorkerEvent] = []
         self.calls: list[tuple[str, Any]] = []
         self.extend_error: Exception | None = None
-        self.refuse_reports = False
+        self.report_error: Exception | None = None
         self.journal_ids: list[str] = []
         self.files: dict[str, bytes] = {}
         self.commands: list[Command] = []
@@ -341,8 +340,8 @@ class Orchestrator:
             raise StaleEpoch("older")
 
     def _refuse_if_told(self) -> None:
-        if self.refuse_reports:
-            raise RequestRefused(422, "NO", "no")
+        if self.report_error is not None:
+            raise self.report_error
 
 
 class Theatre:

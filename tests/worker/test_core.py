@@ -293,12 +293,27 @@ def test_nothing_new_is_claimed_while_a_result_is_unreported() -> None:
 def test_a_report_that_is_refused_is_not_repeated() -> None:
     """A 4xx ends the repetition; the worker goes on with the next task."""
     theatre = Theatre()
-    theatre.orchestrator.refuse_reports = True
+    theatre.orchestrator.report_error = RequestRefused(422, "NO", "no")
     theatre.orchestrator.add(T1)
     theatre.orchestrator.add(T2)
     theatre.start()
     assert theatre.play()
     assert len(calls(theatre, "ack")) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_report_of_a_worker_that_is_not_let_in_is_told_by_the_next(status: int) -> None:
+    """WEBHOOK_SECRET was changed while it sent. The refusal counted as told, so the next life gave the task back as
+    never tried, and it went out again."""
+    theatre = Theatre(restricted_463=frozenset({"447700900001"}))
+    theatre.orchestrator.add(T1)
+    theatre.orchestrator.report_error = RequestRefused(status, "UNAUTHORIZED", "no")
+    theatre.start()
+    assert theatre.play_to_exit().code == 1
+    theatre.orchestrator.report_error = None
+    theatre.start()
+    assert theatre.play()
+    assert calls(theatre, "nack")[-1] == ("nack", (True, "RESTRICTED_463"))
 
 
 def test_an_instance_that_is_not_wanted_ends_with_3_and_never_connects() -> None:

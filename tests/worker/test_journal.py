@@ -27,6 +27,7 @@ from paceline.worker.book import (
     Result,
     SendError,
 )
+from paceline.worker.decisions import LookFirst, answer_for_pending
 from paceline.worker.journal import FileJournal, Journal, JournalBroken, MemoryDisk, MemoryJournal, dump, load
 
 NOW = 1_800_000_000_000
@@ -201,7 +202,7 @@ def test_any_prefix_of_a_journal_can_be_read(history: list[Record], cut: int) ->
 
 
 def test_compaction_forgets_what_is_old_and_told_and_nothing_else() -> None:
-    """30 days and 10,000 entries are the limits, but what is unreported stays and what is in doubt stays a month."""
+    """30 days and 10,000 entries are the limits, but what is open or untold stays, and what is in doubt for a month."""
     book = Book()
     old = NOW - KEEP_MS - 1
     for task, at, outcome in (("old", old, Outcome.SENT), ("untold", old, Outcome.SENT), ("open", NOW, None)):
@@ -219,6 +220,12 @@ def test_compaction_forgets_what_is_old_and_told_and_nothing_else() -> None:
     assert kept.entry("open") is not None
     assert kept.entry("n4") is None
     assert kept.entry("n5") is not None
+
+
+async def test_an_open_intent_is_kept_however_old_it_seems(shelf: Shelf) -> None:
+    """A host without a clock dated it 2020 and was killed in the send: forgotten, it would be answered as not sent."""
+    await shelf.open().intend(intent(at=1_577_836_800_000))
+    assert answer_for_pending(shelf.open().entry("t1")) == LookFirst()
 
 
 async def test_an_unforced_note_may_be_lost_and_nothing_else() -> None:

@@ -1,4 +1,4 @@
-"""A full line of webhooks drops what is missed least, and says so; what a person wrote is dropped last."""
+"""What waits to be told stays until it is heard. A full line drops what is missed least, and says so."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from paceline.kits.rng import new_rng
 from paceline.worker import poster
 from paceline.worker.poster import MESSAGE_RECEIVED, Poster
-from paceline.worker.protocol import ProtocolUnavailable, WorkerEvent
+from paceline.worker.protocol import ProtocolUnavailable, RequestRefused, WorkerEvent
 from paceline.worker.shift import Shift
 
 from .stage import ClockWake, MemoryDisk, MemoryJournal, Stage, VirtualClock
@@ -19,11 +19,12 @@ class Orchestrator:
 
     def __init__(self) -> None:
         self.is_away = True
+        self.refusal: Exception = ProtocolUnavailable("away")
         self.told: list[WorkerEvent] = []
 
     async def webhook(self, event: WorkerEvent) -> None:
         if self.is_away:
-            raise ProtocolUnavailable("away")
+            raise self.refusal
         self.told.append(event)
 
 
@@ -94,3 +95,12 @@ def test_what_is_dropped_is_counted_in_the_log_and_a_persons_word_is_an_error(li
     ]
     assert line.told() == [f"word-{number}" for number in range(3, ROOM + 3)]
     assert line.poster._dropped == {MESSAGE_RECEIVED: 3}
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_of_our_secret_is_no_answer(line: Line, status: int) -> None:
+    """What a person wrote while WEBHOOK_SECRET was changed was dropped, a "stop" as well."""
+    line.orchestrator.refusal = RequestRefused(status, "UNAUTHORIZED", "no")
+    line.word(1)
+    line.stage.run(lambda: False, within_ms=60_000)
+    assert line.told() == ["word-1"]

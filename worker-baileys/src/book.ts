@@ -97,6 +97,14 @@ export class Entry {
     return this.outcome !== null && !this.reported;
   }
 
+  /**
+   * Still to be answered for, however old it seems: a host without a clock may have dated it years back, and a
+   * forgotten intent is answered as not sent.
+   */
+  get unsettled(): boolean {
+    return this.outcome === null || !this.reported;
+  }
+
   records(): JournalRecord[] {
     const { inDoubt: _, ...intent } = this.intent;
     const records: JournalRecord[] = [this.inDoubt ? { ...intent, inDoubt: true } : intent];
@@ -159,9 +167,9 @@ export class Book {
 
   /** The shortest list of records that says what is still needed. */
   records(nowMs: number): JournalRecord[] {
-    const entries = this.entries().filter((entry) => entry.unreported || entry.intent.at > nowMs - KEEP_MS);
+    const entries = this.entries().filter((entry) => entry.unsettled || entry.intent.at > nowMs - KEEP_MS);
     const surplus = entries.length - KEEP_ENTRIES;
-    const kept = entries.filter((entry, age) => age >= surplus || entry.unreported || entry.maybeSent);
+    const kept = entries.filter((entry, age) => age >= surplus || entry.unsettled || entry.maybeSent);
     const greeted: JournalRecord[] = this.greetedAt === null ? [] : [{ kind: "greeted", at: this.greetedAt }];
     return [...greeted, ...kept.flatMap((entry) => entry.records())];
   }

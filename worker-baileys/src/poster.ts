@@ -58,9 +58,9 @@ export interface PosterParts {
   readonly quietMs: () => number | null;
 }
 
-/** Our secret is refused, not the event: `core` ends for it, and the event waits for who has the right one. */
-function isAboutUs(error: ProtocolError): boolean {
-  return error instanceof RequestRefused && (error.status === 401 || error.status === 403);
+/** Where our secret is refused `core` ends, and the event waits for who has the right one. */
+function wasNotHeard(error: ProtocolError): boolean {
+  return error instanceof Unavailable || (error instanceof RequestRefused && error.isAboutUs);
 }
 
 /** Webhooks to the orchestrator. `post` and `tell` only put something in the line; `run` works it off. */
@@ -153,7 +153,7 @@ export class Poster {
       await protocol.webhook(post.event);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      if (error instanceof Unavailable || isAboutUs(error)) {
+      if (wasNotHeard(error)) {
         this.#retryAtMs = clock.nowMs() + backoffMs(this.#failures, rng);
         this.#failures += 1;
         log.warning("webhook not answered; posting it again", { name: post.event.event, reason: error.message });

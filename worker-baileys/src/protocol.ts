@@ -35,6 +35,11 @@ export class RequestRefused extends ProtocolError {
   ) {
     super(`${status} ${code}: ${message}`);
   }
+
+  /** Our secret is refused, not what we said: it has been heard by nobody, and waits for who has the right one. */
+  get isAboutUs(): boolean {
+    return this.status === 401 || this.status === 403;
+  }
 }
 
 /** A task that this session claimed under an earlier epoch and never answered for. */

@@ -29,7 +29,10 @@ export function messageEvent(shift: Shift, name: string, subject: Subject, nowMs
   };
 }
 
-/** Verdicts to the orchestrator. Throws StaleEpoch if another instance took over. */
+/**
+ * Verdicts to the orchestrator. Throws StaleEpoch if another instance took over, RequestRefused if our secret is not
+ * taken: then nothing was told, and the next life answers from the journal.
+ */
 export class Reporter {
   constructor(
     private readonly shift: Shift,
@@ -89,7 +92,7 @@ export class Reporter {
         await call();
         return;
       } catch (error) {
-        if (error instanceof RequestRefused) {
+        if (error instanceof RequestRefused && !error.isAboutUs) {
           log.error("report refused; it is not repeated", { reason: error.message });
           return;
         }

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from paceline.kits.http import STOP_SIGNALS
 from paceline.kits.log_files import rotate
@@ -191,15 +191,23 @@ class Platform:
             except ApiError:
                 return False
             missing = [s for s in sessions if s["sessionId"] in wanted and s["connection"] != "CONNECTED"]
-            for session in missing:
-                if session["connection"] == "FAILED" or session.get("starts", 0) >= DEATHS_BEFORE_GIVING_UP:
+            awaited = [session for session in missing if _should_run(session)]
+            for session in awaited:
+                if session.get("starts", 0) >= DEATHS_BEFORE_GIVING_UP:
                     name = f"worker-{session['sessionId']}"
                     raise self._failure(f"{name} keeps dying", name)
-            return not missing
+            if not awaited:
+                self._tell_of_those_away(missing)
+            return not awaited
 
         # Each worker is a process to start, and some have to be linked; on a small machine a hundred take their time.
         seconds = READY_SECONDS + 3 * len(wanted)
         await self._wait_for("the sessions to connect", all_connected, lambda: [], seconds)
+
+    def _tell_of_those_away(self, sessions: list[dict[str, Any]]) -> None:
+        for session in sessions:
+            reason = session.get("failedReason") or session["connection"]
+            self._say(f"{session['sessionId']} is not connected ({reason}); it stays so until somebody starts it")
 
     def _start_child(self, spec: ChildSpec) -> Child:
         child = Child(spec, self.data, self._say)
@@ -236,6 +244,12 @@ class Platform:
                 if not path.name.startswith("worker-"):
                     rotate(path)
             await asyncio.sleep(LOG_CHECK_SECONDS)
+
+
+def _should_run(session: dict[str, Any]) -> bool:
+    """What an operator stopped, or the platform ended, is no reason to keep all others from running."""
+    is_over = session["connection"] == "FAILED" or session["authorisation"] == "LOGGED_OUT"
+    return session["desired"] == "running" and not is_over and session["restriction"] != "QUARANTINED"
 
 
 async def run_up(options: UpOptions, after_ready: Callable[[Platform], Awaitable[int | None]] | None = None) -> int:

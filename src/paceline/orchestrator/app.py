@@ -236,9 +236,7 @@ def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
         """Repeated and out-of-order events do no harm."""
         body, now_ms = await read_body(request, EventBody, any_text=True), clock.now_ms()
         gate.check(request, body.session_id)
-        # A worker's clock may be ahead; an event from the future would outlive all that follow it.
-        at_ms = max(0, min(body.timestamp, now_ms))
-        event = WorkerEvent(body.session_id, body.event, at_ms, body.event_id, body.data)
+        event = WorkerEvent(body.session_id, body.event, body.timestamp, body.event_id, body.data)
         await inbound.receive(event, now_ms=now_ms)
         return {"status": "ok"}
 

@@ -76,6 +76,7 @@ class Inbound:
     async def receive(self, event: WorkerEvent, *, now_ms: int) -> None:
         if event.event not in _KNOWN:
             raise BadRequest("UNKNOWN_EVENT", f"{event.event!r} is not an event of a worker", field="event")
+        event = msgspec.structs.replace(event, timestamp=heard_at(event, now_ms=now_ms))
         if event.event in _PROOFS:
             await self._proof(event, now_ms)
         elif event.event == "MESSAGE_FAILED":
@@ -176,6 +177,11 @@ class Inbound:
             confirmation=True,
             request_id=request_id(),
         )
+
+
+def heard_at(event: WorkerEvent, *, now_ms: int) -> int:
+    """A worker's clock may be ahead; an event from the future would outlive all that follow it."""
+    return max(0, min(event.timestamp, now_ms))
 
 
 def _known(answer: Answer) -> None:

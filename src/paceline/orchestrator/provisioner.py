@@ -14,8 +14,10 @@ import structlog
 
 from paceline.domain.drivers import DRIVERS
 from paceline.domain.errors import Unavailable
+from paceline.kits.clock import monotonic_ms
 from paceline.kits.errands import Work
 from paceline.orchestrator.hands import STOPPED, Hands, Terms, wanted_of
+from paceline.orchestrator.pauses import Pauses
 from paceline.orchestrator.runners.base import Runner, RunnerAway, Seen
 from paceline.policy import reconcile
 from paceline.policy.reconcile import Action, Ended, Wait
@@ -47,6 +49,7 @@ class Provisioner:
         holder: str,
         errands: ErrandsPort,
         now_ms: Callable[[], int],
+        monotonic: Callable[[], int] = monotonic_ms,
         look_again: Callable[[], None] = lambda: None,
     ) -> None:
         """`look_again` asks for a step before the next tick."""
@@ -57,6 +60,7 @@ class Provisioner:
         self._holder = holder
         self._errands = errands
         self._now_ms = now_ms
+        self._pauses = Pauses(monotonic)
         self._look_again = look_again
         self._is_away = False
         self._is_first = True
@@ -74,10 +78,14 @@ class Provisioner:
             return next_ms
         # After the look: a worker that is seen without a row must not be one that was registered meanwhile.
         rows, others = await self._unlike(seen)
-        wanted = [wanted_of(row, self._runner.runs(row.driver)) for row in rows.values()]
+        self._pauses.keep(rows)
+        wanted = [
+            self._pauses.without_those_over(wanted_of(row, self._runner.runs(row.driver))) for row in rows.values()
+        ]
         todo: dict[str, list[Action]] = defaultdict(list)
         for action in reconcile.decide(wanted, others, rules=self._terms.rules, now_ms=now_ms):
             if isinstance(action, Wait):
+                self._pauses.begin(action, now_ms=now_ms)
                 next_ms = min(next_ms, action.until_ms)
             elif action.session_id not in busy:
                 todo[action.session_id].append(action)

@@ -220,7 +220,8 @@ def _none_runs(row: Wanted, seen: list[Seen], rules: Rules, now_ms: int) -> list
         return [Remove(one.session_id, one.handle) for one in seen]
     if _is_over(row):
         return [Release(row.session_id, row.instance or "", "FAILED")] if row.holds else []
-    if now_ms < row.not_before and not _is_asked(row):
+    # A pause that ends later than any could was written before the clock was set back.
+    if now_ms < row.not_before <= now_ms + rules.longest_pause_ms and not _is_asked(row):
         return [Wait(row.session_id, row.not_before)]
     return [Begin(row.session_id, row.generation)]
 

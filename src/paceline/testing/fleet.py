@@ -147,6 +147,7 @@ def loops(
     )  # fmt: skip
     provisioner = Provisioner(
         store.fleet, runner, terms, hands, holder="world", errands=SimErrands(world), now_ms=now_ms,
+        monotonic=lambda: world.sim.now_ms - world.sim.jumped_ms,
         look_again=lambda: world.sim.notify("fleet"),
     )  # fmt: skip
     rules = WatchRules(silent_ms=world.rules.liveness_ms, stuck_ms=4 * HOUR_MS, deaf_ms=365 * 24 * HOUR_MS)

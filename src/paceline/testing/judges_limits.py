@@ -102,7 +102,9 @@ def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple
     for told in sorted((*words, *guesses), key=lambda told: told.ended):
         known = standing[told.phone]
         is_restricted = any(span.to_ms > told.began for span in known.values())
-        if (told.kind == "GUESS" and is_restricted) or (told.kind != "GUESS" and told.stated < stated[told.phone]):
+        # What lies ahead of its hearing was stated before the clock was set back.
+        is_late = told.kind != "GUESS" and told.stated < stated[told.phone] <= told.heard
+        if is_late or (told.kind == "GUESS" and is_restricted):
             continue
         if told.kind != "GUESS":
             stated[told.phone] = told.stated

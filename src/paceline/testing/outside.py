@@ -94,6 +94,8 @@ class Told(msgspec.Struct, frozen=True):
     stated: int
     until: int = 0
     who: str = ""
+    heard: int = 0
+    """By the clock of the orchestrator, which may have been set back."""
 
 
 class Pressed(msgspec.Struct):

@@ -6,7 +6,7 @@ A word that is late was given up by its worker, who tells it again; so the secon
 import msgspec
 
 from paceline.domain.errors import RequestError, Unavailable
-from paceline.orchestrator.inbound import Inbound, WorkerEvent
+from paceline.orchestrator.inbound import Inbound, WorkerEvent, heard_at
 from paceline.policy import stopwords
 from paceline.testing.outside import Outside, Told
 from paceline.testing.sim import Sim
@@ -36,8 +36,9 @@ class Words:
             self._outside.wrote.append((self._phone, str(event.data["from"]), self._sim.now_ms))
         if says_stop(event):
             self._outside.said_stop.add(str(event.data["from"]))
-        await self._inbound.receive(event, now_ms=self._sim.time_of(self._server))
-        self._note(event, began)
+        now_ms = self._sim.time_of(self._server)
+        await self._inbound.receive(event, now_ms=now_ms)
+        self._note(event, began, now_ms)
 
     def comes_late(self, event: WorkerEvent) -> None:
         self._sim.start(self._server, self._arrive(event))
@@ -53,10 +54,10 @@ class Words:
     def _phone(self) -> str:
         return self._outside.phone_of[self._session]
 
-    def _note(self, event: WorkerEvent, began: int) -> None:
+    def _note(self, event: WorkerEvent, began: int, heard: int) -> None:
         """It was answered, so from now on the platform knows."""
         data, now_ms = event.data, self._sim.now_ms
-        told = Told(event.event, self._phone, began, now_ms, stated=event.timestamp)
+        told = Told(event.event, self._phone, began, now_ms, heard_at(event, now_ms=heard), heard=heard)
         if event.event in _PROOFS:
             self._outside.proven.append((str(data["messageId"]), _PROOFS[event.event]))
             return

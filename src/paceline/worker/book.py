@@ -112,6 +112,12 @@ class Entry(msgspec.Struct):
     def unreported(self) -> bool:
         return self.outcome is not None and not self.reported
 
+    @property
+    def unsettled(self) -> bool:
+        """Still to be answered for, however old it seems: a host without a clock may have dated it years back, and
+        a forgotten intent is answered as not sent."""
+        return self.outcome is None or not self.reported
+
 
 class Book:
     """The sum of a journal's records. Applying a record twice changes nothing."""
@@ -148,9 +154,9 @@ class Book:
 
     def records(self, now_ms: int) -> list[Record]:
         """The shortest list of records that says what is still needed."""
-        entries = [entry for entry in self._by_task.values() if entry.unreported or entry.at > now_ms - KEEP_MS]
+        entries = [entry for entry in self._by_task.values() if entry.unsettled or entry.at > now_ms - KEEP_MS]
         surplus = len(entries) - KEEP_ENTRIES
-        kept = [entry for age, entry in enumerate(entries) if age >= surplus or entry.unreported or entry.maybe_sent]
+        kept = [entry for age, entry in enumerate(entries) if age >= surplus or entry.unsettled or entry.maybe_sent]
         greeted: list[Record] = [] if self.greeted_at is None else [Greeted(at=self.greeted_at)]
         return greeted + [record for entry in kept for record in _records_of(entry)]
 

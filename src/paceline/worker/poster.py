@@ -14,7 +14,7 @@ from paceline.kits.clock import Clock
 from paceline.kits.rng import Rng
 from paceline.worker.book import ReceiptKind
 from paceline.worker.decisions import backoff_ms
-from paceline.worker.protocol import ProtocolError, ProtocolUnavailable, WorkerEvent, WorkerProtocol
+from paceline.worker.protocol import ProtocolError, ProtocolUnavailable, RequestRefused, WorkerEvent, WorkerProtocol
 from paceline.worker.shift import Shift
 from paceline.worker.wake import Wake
 
@@ -51,6 +51,10 @@ def _rank(post: _Post) -> int:
     if post.receipt is not None:
         return 0
     return 2 if post.event.event == MESSAGE_RECEIVED else 1
+
+
+def _was_not_heard(error: ProtocolError) -> bool:
+    return isinstance(error, ProtocolUnavailable) or (isinstance(error, RequestRefused) and error.is_about_us)
 
 
 class Poster:
@@ -126,12 +130,12 @@ class Poster:
         post = self._waiting[0]
         try:
             await self._protocol.webhook(post.event)
-        except ProtocolUnavailable as error:
-            self._retry_at_ms = self._clock.now_ms() + backoff_ms(self._failures, self._rng)
-            self._failures += 1
-            log.warning("webhook not answered; posting it again", reason=str(error), **post.named)
-            return
         except ProtocolError as error:
+            if _was_not_heard(error):
+                self._retry_at_ms = self._clock.now_ms() + backoff_ms(self._failures, self._rng)
+                self._failures += 1
+                log.warning("webhook not answered; posting it again", reason=str(error), **post.named)
+                return
             log.error("webhook refused; it is not repeated", reason=str(error), **post.named)
         self._failures = 0
         # A line that is full drops its head, perhaps this one, while it is on its way.

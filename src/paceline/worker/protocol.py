@@ -48,6 +48,11 @@ class RequestRefused(ProtocolError):
         self.status = status
         self.code = code
 
+    @property
+    def is_about_us(self) -> bool:
+        """Our secret is refused, not what we said: it has been heard by nobody, and waits for who has the right one."""
+        return self.status in (401, 403)
+
 
 class _Message(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     pass

@@ -56,7 +56,8 @@ def message_event(shift: Shift, name: str, subject: Subject, now_ms: int) -> Wor
 
 
 class Reporter:
-    """Verdicts to the orchestrator. Raises StaleEpoch if another instance took over."""
+    """Verdicts to the orchestrator. Raises StaleEpoch if another instance took over, RequestRefused if our secret is
+    not taken: then nothing was told, and the next life answers from the journal."""
 
     def __init__(self, shift: Shift, *, protocol: WorkerProtocol, clock: Clock, rng: Rng) -> None:
         self._shift = shift
@@ -117,6 +118,8 @@ class Reporter:
                 about = {"reason": str(error), "failures": failures, **subject.named}
                 log.warning("report not answered; telling it again", **about)
             except RequestRefused as error:
+                if error.is_about_us:
+                    raise
                 log.error("report refused; it is not repeated", reason=str(error), **subject.named)
                 return None
             await self._clock.sleep_ms(backoff_ms(failures, self._rng))

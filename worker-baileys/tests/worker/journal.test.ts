@@ -121,3 +121,9 @@ test("old entries go, open and unreported ones stay", () => {
   );
   assert.ok(KEEP_ENTRIES >= 10_000);
 });
+
+test("an open intent is kept however old it seems: a host without a clock dated it", () => {
+  Journal.open(volume, now).intend(INTENT);
+  const again = Journal.open(volume, () => KEEP_MS + 10_000);
+  assert.equal(again.entry(TASK)?.maybeSent, true);
+});

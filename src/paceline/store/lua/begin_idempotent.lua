@@ -7,7 +7,8 @@ local known = hash(a.key)
 if known.body and a.now - tonumber(known.begunAt) < a.ttl * 1000 then
   if known.body ~= a.body then return reply('OTHER_BODY') end
   if known.state == 'done' then return reply('DONE', {answer = known.answer}) end
-  local is_dead = a.now - tonumber(known.begunAt) >= a.stale or a.isFree and known.holder == a.holder
+  -- Begun so far ahead of now: the clock was set back since, and nobody is to wait until it has caught up.
+  local is_dead = math.abs(a.now - tonumber(known.begunAt)) >= a.stale or a.isFree and known.holder == a.holder
   if not is_dead then return reply('IN_FLIGHT') end
   call('HSET', a.key, 'begunAt', a.now, 'holder', a.holder)
   return reply('NEW', {job = known.job})

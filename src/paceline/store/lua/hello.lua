@@ -14,7 +14,11 @@ if known.wantedInstance and known.wantedInstance ~= a.instance then return reply
 -- One that nobody else begins (runner external) is restarted by going on under a new hello.
 if is_unwanted(known, known.wantedInstance and a.instance or '') then return reply('NOT_WANTED') end
 local epoch = tonumber(known.epoch or '0')
-if known.instanceId ~= a.instance then epoch = epoch + 1 end
+if known.instanceId ~= a.instance then
+  epoch = epoch + 1
+  -- Its host's clock may be behind that of the one before, whose late words are known by their epoch.
+  call('HSET', key, 'connectionAt', 0)
+end
 call('HSET', key, 'epoch', epoch, 'instanceId', a.instance, 'journalId', a.journal, 'lastSeen', a.now)
 list_sessions(known.phone)
 if known.retired == a.instance then call('HDEL', key, 'retired') end

@@ -1,5 +1,12 @@
 -- Sessions and their workers: what wishes and workers' words change about them (domain/sessions.py).
 
+-- When the last word that counted was said. No word is written down as later than its hearing, so one that lies ahead of us was heard before
+-- the clock was set back: then whatever is said now is newer.
+local function said_at(stored, now)
+  local at = tonumber(stored or '0')
+  return at <= now and at or 0
+end
+
 -- Writes how a session stands and tells of it if that is news. `at` is when it came to be so by its worker's clock: older words of that
 -- worker change nothing. 0 where it is our own doing: two clocks cannot be compared, and the next worker's first word counts.
 local function put_state(session, connection, authorisation, at, now)
