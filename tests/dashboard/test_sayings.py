@@ -5,7 +5,7 @@ import pytest
 from paceline.client.answers_fleet import Policy, TrustLevel
 from paceline.client.answers_fleet_sessions import RejectedLine, Uploaded
 from paceline.client.answers_lists import ReplayedMany, ReplayJob, ReplaySkipped
-from paceline.dashboard.pages import dead_letters, inventory, settings
+from paceline.dashboard.pages import api_keys, dead_letters, inventory, settings
 from paceline.dashboard.pages.job import validity
 
 
@@ -57,3 +57,12 @@ def test_levels_follow_each_other_by_age() -> None:
     assert (hot["age"], hot["delay"], hot["cap"], hot["hours"]) == (
         "2.5 days and more", "0.5–1 s", None, "round the clock",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_good"),
+    [("", True), ("1", True), (" 3650 ", True)]
+    + [(words, False) for words in ("0", "3651", "1.5", "-5", "1e2", "²", "soon", "9" * 5_000)],
+)
+def test_an_expiry_is_whole_days_or_nothing(typed: str, is_good: bool) -> None:
+    assert (api_keys.days_fault(typed) == "") == is_good
