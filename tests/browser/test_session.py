@@ -54,6 +54,26 @@ def test_a_number_is_added_and_linked_by_its_qr_code(site: Site, open_page: Open
     wait_for("it to be gone", lambda: "fresh-1" not in [one.session_id for one in site.api.sessions.each()])
 
 
+def test_a_quarantined_number_is_started_and_linked_again(site: Site, open_page: Open) -> None:
+    """Its status stays “quarantined” until somebody requeues; that must not hide the code."""
+    site.platform.simulate(banned_1={"banned": True})
+    site.api.sessions.create("447700900052", session_id="banned-1", driver="simulated", proxy="direct")
+    wait_for("its ban", lambda: site.api.sessions.get("banned-1").status == "QUARANTINED")
+    site.platform.simulate(banned_1={"linking": "qr"})
+    for left in (site.platform.data / "ledger").glob("banned-1.*ed"):
+        left.unlink()
+    page = open_page("/sessions/banned-1")
+    expect(status(page)).to_have_text("Quarantined")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("img", name="QR code to link this number")).to_be_visible()
+    expect(status(page)).to_have_text("Quarantined")
+    page.get_by_role("button", name="Scan it for me").click()
+    wait_for("the link", lambda: site.api.sessions.get("banned-1").authorisation == "LINKED")
+    expect(page.get_by_role("img", name="QR code to link this number")).to_be_hidden()
+    site.api.sessions.remove("banned-1")
+    wait_for("it to be gone", lambda: "banned-1" not in [one.session_id for one in site.api.sessions.each()])
+
+
 def test_its_rate_is_changed_and_given_back_to_trust(site: Site, open_page: Open) -> None:
     page = open_page("/sessions/sim-1")
     rate = page.get_by_label("Rate")

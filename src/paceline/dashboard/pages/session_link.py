@@ -51,7 +51,9 @@ class Link:
 
     def show(self, session: Session) -> None:
         """Only while there is something to link, and only for those who may."""
-        self._is_wanted = session.status in ("SCAN_QR", "STARTING") and session.authorisation != "LINKED"
+        # Not by its status: a quarantined number's stays so until its queue is requeued, which comes after linking.
+        is_up = session.connection in ("SCAN_QR", "STARTING") and not session.removing
+        self._is_wanted = is_up and session.authorisation != "LINKED"
         self.panel.section.set_visibility(self._is_wanted and self._visit.may("admin"))
         self._scan.set_visibility(session.driver == "simulated")
         if not self._is_wanted:
