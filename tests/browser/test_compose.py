@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from .chromium import faults_of_look
-from .conftest import Open, Site
+from .conftest import Open, Site, log_in
 
 WriteCsv = Callable[[str], Path]
 PEOPLE = "Phone,First name\n+44 7700 920001,Ada\n447700920002,עדה\n447700920003,\nnobody,Bob\n447700920009,Sue\n"
@@ -193,6 +193,18 @@ def test_a_file_that_cannot_be_read_says_why(open_page: Open, tmp_path: Path) ->
     page = open_page("/compose")
     drop(page, path)
     expect(page.get_by_role("alert")).to_contain_text("old.csv cannot be used: it is not UTF-8")
+
+
+def test_a_file_that_comes_after_the_login_has_ended_says_so(browser: Browser, site: Site, csv_file: WriteCsv) -> None:
+    """The door's answer to it is a good one, and the file was gone without a word."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        log_in(page, site, site.keys["sender"])
+        page.goto(f"{site.url}/compose")
+        expect(page.get_by_role("button", name="Plan")).to_be_visible()
+        context.clear_cookies()
+        drop(page, csv_file(PEOPLE))
+        expect(page.get_by_role("alert")).to_contain_text("Your login has ended, and the file was not taken.")
 
 
 def test_what_the_gateway_refuses_is_told(open_page: Open) -> None:

@@ -48,6 +48,12 @@ async def act(visit: Visit, asking: Awaitable[T], done: str = "") -> T | None:
         await visit.end("key")
         await visit.live.now()
         return None
+    except RuntimeError:
+        # The visit ended in another tab, which closes its connections.
+        if not visit.visitor.ended:
+            raise
+        await visit.live.now()
+        return None
     except PacelineError as error:
         notify(said(error), tone="bad")
         return None

@@ -92,10 +92,9 @@ class Live:
             self._is_leaving = True
             ui.navigate.to(f"/login?ended={ended}")
             return
+        self._visit.seen()
         now_ms = monotonic_ms()
         due = [part for part in self._parts if part.due_ms <= now_ms and not part.busy]
-        if due:
-            self._visit.seen()
         for part in due:
             # Each on its own: one that waits for an answer must not hold up the others.
             task = asyncio.create_task(self._refresh(part), name="refresh")
