@@ -54,6 +54,21 @@ def test_a_number_is_added_and_linked_by_its_qr_code(site: Site, open_page: Open
     wait_for("it to be gone", lambda: "fresh-1" not in [one.session_id for one in site.api.sessions.each()])
 
 
+def test_a_number_that_waits_for_a_proxy_says_so_where_its_code_would_be(site: Site, open_page: Open) -> None:
+    """“The worker is getting a code” was all one saw, for ever: there was no worker."""
+    page = open_page()
+    page.get_by_role("button", name="Add a number").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Phone number").fill("+44 7700 900053")
+    assert dialog.get_by_label("Goes out by").locator("option").count() == 2
+    dialog.get_by_role("button", name="Add").dblclick()
+    expect(page.locator(".link-wait")).to_contain_text("no proxy of the pool is free")
+    (made,) = [one for one in site.api.sessions.each() if one.phone == "447700900053"]
+    assert grave_faults(page) == []
+    site.api.sessions.remove(made.session_id)
+    wait_for("it to be gone", lambda: made.session_id not in [one.session_id for one in site.api.sessions.each()])
+
+
 def test_a_quarantined_number_is_started_and_linked_again(site: Site, open_page: Open) -> None:
     """Its status stays “quarantined” until somebody requeues; that must not hide the code."""
     site.platform.simulate(banned_1={"banned": True})
