@@ -107,9 +107,24 @@ def test_one_message_of_its_queue_is_canceled(site: Site, open_page: Open, pause
     gone = queue.locator("tbody tr").nth(1)
     to = gone.locator("td a").inner_text()
     gone.get_by_role("button", name="Cancel").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Cancel", exact=True).click()
+    expect(dialog).to_be_hidden()
+    assert site.api.jobs.get(paused).progress.canceled == 0
+    gone.get_by_role("button", name="Cancel").click()
+    dialog.get_by_role("button", name="Cancel the message").click()
     expect(queue.locator("tbody tr")).to_have_count(4)
     expect(queue).not_to_contain_text(to)
     assert site.api.jobs.get(paused).progress.canceled == 1
+
+
+def test_its_whole_queue_is_canceled_and_it_says_how_much_that_was(site: Site, open_page: Open, paused: str) -> None:
+    page = open_page("/sessions/sim-2")
+    expect(page.get_by_role("region", name="Queue").locator("tbody tr")).to_have_count(5)
+    page.get_by_role("button", name="Cancel all").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel all of it").click()
+    expect(page.get_by_text("5 messages canceled.")).to_be_visible()
+    assert site.api.jobs.get(paused).progress.canceled == 5
 
 
 def test_it_is_paused_and_resumed(site: Site, open_page: Open) -> None:
