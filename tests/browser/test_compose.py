@@ -5,10 +5,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from .chromium import faults_of_look
-from .conftest import Open, Site
+from .conftest import Open, Site, log_in
 
 WriteCsv = Callable[[str], Path]
 PEOPLE = "Phone,First name\n+44 7700 920001,Ada\n447700920002,עדה\n447700920003,\nnobody,Bob\n447700920009,Sue\n"
@@ -65,6 +66,44 @@ def test_a_changed_form_must_be_planned_again(open_page: Open) -> None:
     say(page, "Hello, and more")
     expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
     expect(page.get_by_text("The form has changed since the plan.")).to_be_visible()
+
+
+def test_what_is_written_while_the_plan_is_made_is_not_sent_unplanned(site: Site, open_page: Open) -> None:
+    """The plan is of the form as it was when it was asked for."""
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920016")
+    say(page, "Hello")
+    expect(page.locator(".bubble-text")).to_have_text("Hello")
+    with site.platform.frozen("gateway"):
+        plan(page)
+        say(page, "Hello, and more")
+        expect(page.locator(".bubble-text")).to_have_text("Hello, and more")
+    expect(page.get_by_text("The form has changed since the plan.")).to_be_visible()
+    expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
+    plan(page)
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("browser_says", "words"),
+    [("NaN", "This is no time."), ("new Promise(() => {})", "Your browser has not said when that is.")],
+    ids=["no time", "no answer"],
+)
+def test_a_time_that_the_browser_cannot_tell_is_said_at_its_field(
+    open_page: Open, browser_says: str, words: str
+) -> None:
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920017")
+    say(page, "Hello")
+    page.get_by_label("Not before").fill("2031-02-03T04:05")
+    page.evaluate(f"void (Date.prototype.getTime = () => {browser_says})")
+    plan(page)
+    expect(page.get_by_role("alert").filter(has_text=words)).to_be_visible()
+    expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
+    page.get_by_label("Not before").fill("")
+    expect(page.get_by_role("alert").filter(has_text=words)).to_be_hidden()
+    plan(page)
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
 
 
 def paste(page: Page, words: str, then: str = "") -> None:
@@ -154,6 +193,18 @@ def test_a_file_that_cannot_be_read_says_why(open_page: Open, tmp_path: Path) ->
     page = open_page("/compose")
     drop(page, path)
     expect(page.get_by_role("alert")).to_contain_text("old.csv cannot be used: it is not UTF-8")
+
+
+def test_a_file_that_comes_after_the_login_has_ended_says_so(browser: Browser, site: Site, csv_file: WriteCsv) -> None:
+    """The door's answer to it is a good one, and the file was gone without a word."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        log_in(page, site, site.keys["sender"])
+        page.goto(f"{site.url}/compose")
+        expect(page.get_by_role("button", name="Plan")).to_be_visible()
+        context.clear_cookies()
+        drop(page, csv_file(PEOPLE))
+        expect(page.get_by_role("alert")).to_contain_text("Your login has ended, and the file was not taken.")
 
 
 def test_what_the_gateway_refuses_is_told(open_page: Open) -> None:

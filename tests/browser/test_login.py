@@ -1,5 +1,6 @@
 """Coming in, being shown out, and that nothing is loaded from anywhere else."""
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from .chromium import grave_faults
@@ -38,11 +39,14 @@ def test_a_revoked_key_ends_the_visit_with_a_word(browser: Browser, site: Site) 
     context.close()
 
 
-def test_a_logout_in_one_tab_ends_the_others(browser: Browser, site: Site) -> None:
+@pytest.mark.parametrize("path", ["/", "/compose"])
+def test_a_logout_in_one_tab_ends_the_others(browser: Browser, site: Site, path: str) -> None:
+    """Also a page that has nothing to refresh."""
     context = browser.new_context()
     first, second = context.new_page(), context.new_page()
-    log_in(first, site, site.keys["reader"])
-    second.goto(site.url)
+    log_in(first, site, site.keys["sender"])
+    second.goto(site.url + path)
+    expect(second.get_by_role("button", name="Log out")).to_be_visible()
     first.get_by_role("button", name="Log out").click()
     expect(second.get_by_role("heading", level=1)).to_have_text("Log in")
     context.close()

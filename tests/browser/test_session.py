@@ -54,6 +54,41 @@ def test_a_number_is_added_and_linked_by_its_qr_code(site: Site, open_page: Open
     wait_for("it to be gone", lambda: "fresh-1" not in [one.session_id for one in site.api.sessions.each()])
 
 
+def test_a_number_that_waits_for_a_proxy_says_so_where_its_code_would_be(site: Site, open_page: Open) -> None:
+    """“The worker is getting a code” was all one saw, for ever: there was no worker."""
+    page = open_page()
+    page.get_by_role("button", name="Add a number").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Phone number").fill("+44 7700 900053")
+    assert dialog.get_by_label("Goes out by").locator("option").count() == 2
+    dialog.get_by_role("button", name="Add").dblclick()
+    expect(page.locator(".link-wait")).to_contain_text("no proxy of the pool is free")
+    (made,) = [one for one in site.api.sessions.each() if one.phone == "447700900053"]
+    assert grave_faults(page) == []
+    site.api.sessions.remove(made.session_id)
+    wait_for("it to be gone", lambda: made.session_id not in [one.session_id for one in site.api.sessions.each()])
+
+
+def test_a_quarantined_number_is_started_and_linked_again(site: Site, open_page: Open) -> None:
+    """Its status stays “quarantined” until somebody requeues; that must not hide the code."""
+    site.platform.simulate(banned_1={"banned": True})
+    site.api.sessions.create("447700900052", session_id="banned-1", driver="simulated", proxy="direct")
+    wait_for("its ban", lambda: site.api.sessions.get("banned-1").status == "QUARANTINED")
+    site.platform.simulate(banned_1={"linking": "qr"})
+    for left in (site.platform.data / "ledger").glob("banned-1.*ed"):
+        left.unlink()
+    page = open_page("/sessions/banned-1")
+    expect(status(page)).to_have_text("Quarantined")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("img", name="QR code to link this number")).to_be_visible()
+    expect(status(page)).to_have_text("Quarantined")
+    page.get_by_role("button", name="Scan it for me").click()
+    wait_for("the link", lambda: site.api.sessions.get("banned-1").authorisation == "LINKED")
+    expect(page.get_by_role("img", name="QR code to link this number")).to_be_hidden()
+    site.api.sessions.remove("banned-1")
+    wait_for("it to be gone", lambda: "banned-1" not in [one.session_id for one in site.api.sessions.each()])
+
+
 def test_its_rate_is_changed_and_given_back_to_trust(site: Site, open_page: Open) -> None:
     page = open_page("/sessions/sim-1")
     rate = page.get_by_label("Rate")
@@ -72,9 +107,24 @@ def test_one_message_of_its_queue_is_canceled(site: Site, open_page: Open, pause
     gone = queue.locator("tbody tr").nth(1)
     to = gone.locator("td a").inner_text()
     gone.get_by_role("button", name="Cancel").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Cancel", exact=True).click()
+    expect(dialog).to_be_hidden()
+    assert site.api.jobs.get(paused).progress.canceled == 0
+    gone.get_by_role("button", name="Cancel").click()
+    dialog.get_by_role("button", name="Cancel the message").click()
     expect(queue.locator("tbody tr")).to_have_count(4)
     expect(queue).not_to_contain_text(to)
     assert site.api.jobs.get(paused).progress.canceled == 1
+
+
+def test_its_whole_queue_is_canceled_and_it_says_how_much_that_was(site: Site, open_page: Open, paused: str) -> None:
+    page = open_page("/sessions/sim-2")
+    expect(page.get_by_role("region", name="Queue").locator("tbody tr")).to_have_count(5)
+    page.get_by_role("button", name="Cancel all").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel all of it").click()
+    expect(page.get_by_text("5 messages canceled.")).to_be_visible()
+    assert site.api.jobs.get(paused).progress.canceled == 5
 
 
 def test_it_is_paused_and_resumed(site: Site, open_page: Open) -> None:

@@ -97,6 +97,36 @@ def test_a_key_is_made_shown_once_used_and_revoked(site: Site, open_page: Open) 
         expect(theirs.get_by_role("heading", level=1)).to_have_text("Log in")
 
 
+def test_a_mistyped_expiry_makes_no_key(site: Site, open_page: Open) -> None:
+    """It used to make one that never expires."""
+    page = open_page("/settings")
+    page.get_by_role("button", name="New key").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("typo")
+    dialog.get_by_label("Expires after days").press_sequentially("1.5")
+    dialog.get_by_role("button", name="Make the key").click()
+    expect(dialog.get_by_role("alert")).to_have_text("A whole number from 1 to 3,650, or nothing.")
+    dialog.get_by_label("Expires after days").fill("")
+    dialog.get_by_label("Name").fill(" ")
+    dialog.get_by_role("button", name="Make the key").click()
+    expect(dialog.get_by_role("alert")).to_have_text("Who will use it?")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    assert "typo" not in [key.name for key in site.api.keys.each()]
+
+
+def test_a_key_ends_after_the_days_that_were_typed(site: Site, open_page: Open) -> None:
+    page = open_page("/settings")
+    page.get_by_role("button", name="New key").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("a week")
+    page.get_by_role("dialog").get_by_label("Expires after days").fill("7")
+    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="I have it").click()
+    (key,) = [one for one in site.api.keys.each() if one.name == "a week"]
+    assert key.expires_at is not None
+    assert key.expires_at - key.created_at == 7 * 86_400_000
+
+
 def test_whoever_may_only_read_switches_nothing(open_page: Open) -> None:
     page = open_page("/settings", who="reader")
     expect(switch(page, "SmartGuard").locator(".chip")).to_have_text("watching")

@@ -17,7 +17,20 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 import paceline
-from paceline.client import BadAnswer, BadSignature, Misused, Paceline, Retries, Unreachable, verify_webhook
+from paceline.client import (
+    BadAnswer,
+    BadSignature,
+    Misused,
+    Operator,
+    Paceline,
+    Retries,
+    Unreachable,
+    Urls,
+    verify_webhook,
+)
+from paceline.client import requests_fleet_inventory as inventory
+from paceline.client import requests_fleet_sessions as sessions
+from paceline.client.calls import Call
 from paceline.client.wire import Wire
 
 KEY = "canary-key-of-the-client"
@@ -165,3 +178,23 @@ def test_anything_else_is_refused(headers: dict[str, str], body: str | bytes) ->
 def test_what_is_no_secret_is_told(secret: str | list[str]) -> None:
     with pytest.raises(Misused):
         verify_webhook(secret, signed(), EVENT)
+
+
+@pytest.mark.parametrize(
+    ("call", "read_seconds"),
+    [(sessions.pairing_code("s"), 35), (inventory.test_alerts(), 20), (sessions.get_session("s"), 10)],
+    ids=["a worker's code", "alert channels", "any other"],
+)
+def test_what_the_service_itself_waits_for_is_waited_for(call: Call[Any], read_seconds: float) -> None:
+    """The dashboard gave up after ten seconds on a pairing code that was on its way."""
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(500)
+
+    options = {"transport": httpx.MockTransport(answer), "timeout_seconds": 10, "retries": Retries(tries=1)}
+    with Operator(Urls(), KEY, **options) as operator, pytest.raises(BadAnswer):  # type: ignore[arg-type]
+        operator.ask(call)
+    timeout = asked[0].extensions["timeout"]
+    assert (timeout["connect"], timeout["read"]) == (10, read_seconds)

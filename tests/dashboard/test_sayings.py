@@ -2,10 +2,11 @@
 
 import pytest
 
-from paceline.client.answers_fleet import Policy, TrustLevel
+from paceline.client.answers_fleet import FleetState, Policy, TrustLevel
+from paceline.client.answers_fleet_numbers import QueueCanceled
 from paceline.client.answers_fleet_sessions import RejectedLine, Uploaded
 from paceline.client.answers_lists import ReplayedMany, ReplayJob, ReplaySkipped
-from paceline.dashboard.pages import dead_letters, inventory, settings
+from paceline.dashboard.pages import api_keys, dead_letters, fleet, inventory, session_queue, settings
 from paceline.dashboard.pages.job import validity
 
 
@@ -57,3 +58,39 @@ def test_levels_follow_each_other_by_age() -> None:
     assert (hot["age"], hot["delay"], hot["cap"], hot["hours"]) == (
         "2.5 days and more", "0.5–1 s", None, "round the clock",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_good"),
+    [("", True), ("1", True), (" 3650 ", True)]
+    + [(words, False) for words in ("0", "3651", "1.5", "-5", "1e2", "²", "soon", "9" * 5_000)],
+)
+def test_an_expiry_is_whole_days_or_nothing(typed: str, is_good: bool) -> None:
+    assert (api_keys.days_fault(typed) == "") == is_good
+
+
+@pytest.mark.parametrize(
+    ("running", "reason", "said"),
+    [
+        (True, None, []),
+        (True, "OPERATOR", ["paused by an operator"]),
+        (False, None, ["dispatchers are stopped"]),
+        (False, "BREAKER", ["dispatchers are stopped", "breaker paused all sending"]),
+    ],
+    ids=["it sends", "paused", "stopped", "both"],
+)
+def test_everything_that_holds_the_fleet_is_said(running: bool, reason: str | None, said: list[str]) -> None:
+    """Of a fleet that was stopped and then braked only the stop was told, and resuming lifted both."""
+    words = fleet.held_words(
+        FleetState(running=running, paused=reason is not None, paused_reason=reason, paused_at=None)
+    )
+    assert bool(words) == bool(said)
+    assert all(part in words for part in said)
+
+
+def test_a_canceled_queue_tells_what_was_not_canceled() -> None:
+    assert session_queue.canceled_words(QueueCanceled(canceled=1, failed=0, open=0)) == "1 message canceled."
+    words = session_queue.canceled_words(QueueCanceled(canceled=1_200, failed=2, open=3))
+    assert words == (
+        "1,200 messages canceled. 2 may have gone out and ended failed. 3 with a worker: those end as they end."
+    )

@@ -62,6 +62,8 @@ class Call(Generic[T_co]):
     repeat: Repeat = Repeat.HARMLESS
     idempotency_key: str | None = None
     service: Service = Service.GATEWAY
+    waits_seconds: float = 0.0
+    """How long the service itself may wait for somebody else before it answers; that much more patience is needed."""
 
     def at(self, cursor: str) -> Self:
         """The next page of the same."""

@@ -27,6 +27,7 @@ class Ask:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     content: bytes | None = None
+    waits_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

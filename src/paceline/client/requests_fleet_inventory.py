@@ -18,6 +18,8 @@ from paceline.client.answers_lists import Health
 from paceline.client.calls import Call, Repeat, Service, body, form, path, query
 
 _O = Service.ORCHESTRATOR
+CHANNEL_SECONDS = 10.0
+"""As long as the orchestrator waits for an alert's channels, all at once."""
 
 
 def health() -> Call[Health]:
@@ -89,4 +91,6 @@ def alert_channels() -> Call[AlertChannels]:
 
 def test_alerts() -> Call[AlertsTested]:
     """Send a test alert to every channel. Not repeated if its answer is lost."""
-    return Call("POST", "/api/alerts/test", AlertsTested, repeat=Repeat.ANOTHER, service=_O)
+    return Call(
+        "POST", "/api/alerts/test", AlertsTested, repeat=Repeat.ANOTHER, service=_O, waits_seconds=CHANNEL_SECONDS
+    )

@@ -17,6 +17,8 @@ from paceline.client.answers_jobs import Page
 from paceline.client.calls import Call, Moment, Repeat, Service, body, moment, path, query
 
 _O = Service.ORCHESTRATOR
+PAIRING_SECONDS = 25.0
+"""As long as the orchestrator waits for a worker's code."""
 
 
 def list_sessions(
@@ -132,7 +134,8 @@ def qr(session_id: str) -> Call[QrCode]:
 
 def pairing_code(session_id: str) -> Call[PairingCode]:
     """A code to type into the phone instead of scanning; waits up to half a minute for the worker."""
-    return Call("POST", path("/api/sessions/{}/pairing-code", session_id), PairingCode, service=_O)
+    where = path("/api/sessions/{}/pairing-code", session_id)
+    return Call("POST", where, PairingCode, service=_O, waits_seconds=PAIRING_SECONDS)
 
 
 def scan_simulated(session_id: str) -> Call[CommandGiven]:

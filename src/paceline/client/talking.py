@@ -112,7 +112,7 @@ class Talker:
             headers["Idempotency-Key"] = key = call.idempotency_key or self.outside.new_key()
             if not (key.isascii() and key.isprintable() and " " not in key and len(key) <= 255):
                 raise Misused("an Idempotency-Key has 1 to 255 printable characters without spaces")
-        return Ask(call.service, call.method, call.path, call.query, headers, call.content)
+        return Ask(call.service, call.method, call.path, call.query, headers, call.content, call.waits_seconds)
 
 
 class Pages(Generic[T]):

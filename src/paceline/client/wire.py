@@ -52,6 +52,9 @@ class Wire:
             "headers": dict(ask.headers),
             "content": ask.content,
         }
+        if ask.waits_seconds:
+            seconds = self._timeout.read or 0
+            request["timeout"] = httpx.Timeout(self._timeout.connect, read=seconds + ask.waits_seconds)
         if is_stream:
             request["timeout"] = httpx.Timeout(self._timeout.connect, read=SILENCE_SECONDS)
         return request

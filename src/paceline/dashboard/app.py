@@ -54,6 +54,8 @@ def _shown(page: Page, visitors: Visitors) -> Callable[[Request], Awaitable[None
         params: dict[str, Any] = {**request.path_params}
         visit = Visit(request.scope[VISITOR], visitors, page, params, dict(request.query_params))
         with frame(visit):
+            # Also a page that asks for nothing by itself has to notice that its login has ended.
+            visit.watch()
             if page.scope and not visit.may(page.scope):
                 visit.missing(page.scope)
             else:

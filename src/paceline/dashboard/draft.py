@@ -25,6 +25,8 @@ class Draft:
     phone: str = ""
     priority: str = "1"
     send_at: int | None = None
+    send_at_fault: str = ""
+    """Why the time that was typed is not in `send_at`: only the viewer's browser can read it."""
     spread_minutes: str = ""
     validity_hours: str = ""
     faults: dict[str, str] = field(default_factory=dict)
@@ -35,6 +37,7 @@ class Draft:
             "audience": "" if self.audience else "Nobody to write to yet.",
             "text": self._text_fault(),
             "file": "" if self.mode == "message" or self.media_ref else f"Choose the {self.mode} to send.",
+            "send_at": self.send_at_fault,
             "spread_minutes": _number_fault(self.spread_minutes, SPREAD_LIMIT),
             "validity_hours": _number_fault(self.validity_hours, VALIDITY_LIMIT_HOURS),
         }

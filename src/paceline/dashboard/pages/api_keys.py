@@ -13,6 +13,8 @@ from paceline.dashboard.parts.table import Column, Table
 from paceline.dashboard.parts.text import text
 
 ROWS = 50
+MOST_DAYS = 3_650
+"""As the gateway has it."""
 SCOPES = {
     "read": "Look: read",
     "send,read": "Send and look: send, read",
@@ -60,19 +62,34 @@ class Keys:
             text("h2", "New key")
             name = Field("Name", hint="Who will use it", maxlength=100)
             scopes = Field("May", kind="select", options=SCOPES, value="read")
-            days = Field("Expires after days", kind="number", min=1, hint="Empty: never")
+            # Not the browser's own number field: it says nothing at all of what it cannot read.
+            days = Field("Expires after days", hint="Empty: never", inputmode="numeric")
             with ui.element("div").classes("dialog-buttons"):
                 button("Cancel", lambda: dialog.submit(False))
-                button("Make the key", lambda: dialog.submit(True), kind="main")
+                button("Make the key", lambda: dialog.submit(True) if _is_good(name, days) else None, kind="main")
         dialog.props('aria-label="New key"')
         if await dialog:
             asking = self._visit.api.keys.create(
-                name.value.strip(), scopes.value.split(","), expires_in_days=_whole(days.value)
+                name.value.strip(), scopes.value.split(","), expires_in_days=int(days.value.strip() or 0) or None
             )
             made = await act(self._visit, asking)
             if made is not None:
                 await _show_once(made)
         dialog.delete()
+
+
+def _is_good(name: Field, days: Field) -> bool:
+    """What is wrong is said beside its field, before anything is made: a mistyped expiry must not become none."""
+    name.set_fault("" if name.value.strip() else "Who will use it?")
+    days.set_fault(days_fault(days.value))
+    return bool(name.value.strip()) and not days_fault(days.value)
+
+
+def days_fault(words: str) -> str:
+    typed = words.strip()
+    is_whole = typed.isascii() and typed.isdigit() and len(typed) <= len(str(MOST_DAYS))
+    is_good = not typed or (is_whole and 1 <= int(typed) <= MOST_DAYS)
+    return "" if is_good else f"A whole number from 1 to {MOST_DAYS:,}, or nothing."
 
 
 async def _show_once(made: NewApiKey) -> None:
@@ -102,7 +119,3 @@ def row(key: ApiKey, *, own: str) -> dict[str, Any]:
         "created": key.created_at,
         "actions": [revoke] if key.state == LIVE else [],
     }
-
-
-def _whole(words: str) -> int | None:
-    return int(words) if words.strip().isdigit() else None

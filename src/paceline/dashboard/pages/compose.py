@@ -20,6 +20,8 @@ from paceline.dashboard.parts.page import Page, Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.text import text
 
+CHANGED = "The form has changed since the plan. Plan again."
+
 
 async def build(visit: Visit) -> None:
     heading("Compose", lead="Nothing is sent before you have seen the plan.")
@@ -32,6 +34,7 @@ class Compose:
         self._draft = Draft()
         self._planned: Draft | None = None
         self._once = ""
+        self._changes = 0
         with ui.element("div").classes("columns columns--compose"):
             with ui.element("div").classes("stack"):
                 self._form = Form(visit, self._draft, self._changed, self._pictured)
@@ -48,9 +51,10 @@ class Compose:
         self._forget()
 
     def _changed(self) -> None:
+        self._changes += 1
         self._preview.show(self._draft.audience, self._draft.text)
         if self._planned is not None:
-            self._forget("The form has changed since the plan. Plan again.")
+            self._forget(CHANGED)
 
     def _pictured(self, address: str) -> None:
         self._preview.picture(address)
@@ -68,13 +72,18 @@ class Compose:
         if not self._form.check():
             self._forget("Something is missing; it is marked in the form.")
             return
-        draft = self._draft
-        answer = await act(self._visit, self._visit.api.jobs.plan(**draft.people(), **draft.options()))
-        if answer is not None:
-            self._show(answer)
+        asked, changes = replace(self._draft), self._changes
+        answer = await act(self._visit, self._visit.api.jobs.plan(**asked.people(), **asked.options()))
+        if answer is None:
+            return
+        # Whoever went on writing meanwhile has another form than the one this is the plan of.
+        if self._changes == changes:
+            self._show(asked, answer)
+        else:
+            self._forget(CHANGED)
 
-    def _show(self, answer: JobPlan) -> None:
-        self._planned = replace(self._draft)
+    def _show(self, planned: Draft, answer: JobPlan) -> None:
+        self._planned = planned
         # One for this plan: pressed twice, or asked again after a lost answer, it is still one job.
         self._once = secrets.token_hex(16)
         self._plan.clear()

@@ -22,6 +22,8 @@ PRIORITIES = {"1": "Normal", "2": "High", "3": "Highest"}
 ACCEPTS = {"image": "image/jpeg,image/png,image/webp", "document": ""}
 FILE_BYTES = 64 * MEGABYTE
 """The gateway has its own limit for each type; this bounds what the dashboard holds."""
+BROWSER_SECONDS = 5.0
+"""For one question to the viewer's browser, on a slow line or a busy machine."""
 
 
 class Form:
@@ -58,12 +60,23 @@ class Form:
         knows."""
         async with self._reading:
             pass
-        typed = self._send_at.value
+        self._draft.send_at, self._draft.send_at_fault = None, ""
+        typed = self._fields["send_at"].value
         if not typed:
-            self._draft.send_at = None
             return
-        found = await ui.run_javascript(f"new Date({msgspec.json.encode(typed).decode()}).getTime()")
-        self._draft.send_at = int(found)
+        asking = f"new Date({msgspec.json.encode(typed).decode()}).getTime()"
+        try:
+            found = await ui.run_javascript(asking, timeout=BROWSER_SECONDS)
+        except TimeoutError:
+            self._draft.send_at_fault = "Your browser has not said when that is. Plan again."
+            return
+        if typed != self._fields["send_at"].value:
+            await self.settle()
+        elif isinstance(found, int | float):
+            self._draft.send_at = int(found)
+        else:
+            # Not a number, which JSON has no word for.
+            self._draft.send_at_fault = "This is no time."
 
     # Recipients
 
@@ -181,7 +194,7 @@ class Form:
 
     def _options(self) -> None:
         with ui.element("div").classes("form-grid"):
-            self._send_at = Field(
+            self._fields["send_at"] = Field(
                 "Not before", kind="datetime-local", hint="Your own time. Empty: now.", on_change=self._timed
             )
             self._field(
@@ -195,6 +208,7 @@ class Form:
             self._field("tags", "Tags", hint="To find it again; commas between.")
 
     def _timed(self, _: str) -> None:
+        self._fields["send_at"].set_fault("")
         self._on_change()
 
     # Any field

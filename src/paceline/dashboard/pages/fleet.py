@@ -2,6 +2,7 @@
 
 from nicegui import ui
 
+from paceline.client.answers_fleet import FleetState
 from paceline.dashboard.pages.fleet_figures import Chart, Glance, keep_fresh
 from paceline.dashboard.pages.fleet_new import new_number
 from paceline.dashboard.pages.fleet_table import numbers_table
@@ -14,6 +15,7 @@ from paceline.dashboard.parts.live import Silent
 from paceline.dashboard.parts.page import Page, Visit
 from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.text import text
+from paceline.dashboard.parts.words import RESUMING
 
 INCIDENTS = 50
 
@@ -44,16 +46,21 @@ def _banner(visit: Visit) -> None:
 
     async def refresh() -> None:
         state = await visit.api.fleet.state()
-        if not state.running:
-            words.text = "The dispatchers are stopped: nothing is routed or sent."
-        elif state.paused_reason == "BREAKER":
-            words.text = "The breaker paused all sending: several numbers were restricted within an hour."
-        else:
-            words.text = "All sending is paused by an operator."
-        banner.set_visibility(state.paused or not state.running)
+        words.text = held_words(state)
+        banner.set_visibility(bool(words.text))
 
     # The figures say it when the dispatcher is away.
     visit.live.add(refresh, Silent())
+
+
+def held_words(state: FleetState) -> str:
+    """Every reason: whoever resumes lifts them all."""
+    parts = [] if state.running else ["The dispatchers are stopped: nothing is routed or sent."]
+    if state.paused and state.paused_reason == "BREAKER":
+        parts.append("The breaker paused all sending: several numbers were restricted within an hour.")
+    elif state.paused:
+        parts.append("All sending is paused by an operator.")
+    return " ".join(parts)
 
 
 def _pause_button(visit: Visit) -> None:
@@ -68,7 +75,8 @@ async def _pause(visit: Visit) -> None:
 
 
 async def _resume(visit: Visit) -> None:
-    await act(visit, _start_and_resume(visit), "Sending goes on.")
+    if await confirm("Resume sending?", RESUMING, "Resume sending"):
+        await act(visit, _start_and_resume(visit), "Sending goes on.")
 
 
 async def _start_and_resume(visit: Visit) -> None:

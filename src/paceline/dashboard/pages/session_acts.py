@@ -33,11 +33,13 @@ class Acts:
 
     def show(self, session: Session) -> None:
         runs = session.desired == "running" and not session.removing
+        # Also of a quarantined number, whose status does not tell it.
+        is_over = session.connection in ("FAILED", "STOPPED") or session.authorisation == "LOGGED_OUT"
         shown = {
             "Pause": runs and not session.paused,
             "Resume": runs and session.paused,
-            "Start": not session.removing and (not runs or session.status in ("FAILED", "LOGGED_OUT", "STOPPED")),
-            "Restart": runs and session.status not in ("FAILED", "LOGGED_OUT"),
+            "Start": not session.removing and (not runs or is_over),
+            "Restart": runs and not is_over,
             "Stop": runs,
             "Log out": runs and session.authorisation == "LINKED",
             "Remove": not session.removing,

@@ -18,6 +18,12 @@ STEPS = (
     "Hold the camera on this code. It changes by itself until it is linked.",
 )
 EVERY_SECONDS = 2.0
+GETTING = "The worker is getting a code…"
+WAITS = {
+    "NO_PROXY": "No worker yet: no proxy of the pool is free. Upload some, or add the number again without a proxy.",
+    "PHONE_FULL": "No worker yet: this number has as many as it may. Stop another of its sessions.",
+}
+"""Why there is no worker that could get a code."""
 
 
 class Link:
@@ -36,7 +42,7 @@ class Link:
         with ui.element("div").classes("link"):
             with ui.element("div").classes("link-code"):
                 self._qr = ui.element("img").props('alt="QR code to link this number" width="232" height="232"')
-                self._wait = text("p", "The worker is getting a code…", "link-wait")
+                self._wait = text("p", GETTING, "link-wait")
             with ui.element("div").classes("stack"):
                 with ui.element("ol").classes("steps"):
                     for step in STEPS:
@@ -51,8 +57,11 @@ class Link:
 
     def show(self, session: Session) -> None:
         """Only while there is something to link, and only for those who may."""
-        self._is_wanted = session.status in ("SCAN_QR", "STARTING") and session.authorisation != "LINKED"
+        # Not by its status: a quarantined number's stays so until its queue is requeued, which comes after linking.
+        is_up = session.connection in ("SCAN_QR", "STARTING") and not session.removing
+        self._is_wanted = is_up and session.authorisation != "LINKED"
         self.panel.section.set_visibility(self._is_wanted and self._visit.may("admin"))
+        self._wait.text = WAITS.get(session.wait_reason or "", GETTING)
         self._scan.set_visibility(session.driver == "simulated")
         if not self._is_wanted:
             self._qr.props["src"] = ""

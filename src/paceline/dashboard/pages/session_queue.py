@@ -1,8 +1,9 @@
 """What waits for a number, in the order it will go, and canceling it."""
 
+from paceline.client.answers_fleet_numbers import QueueCanceled
 from paceline.client.answers_lists import QueuedMessage
 from paceline.dashboard.parts import words
-from paceline.dashboard.parts.acting import act, confirm
+from paceline.dashboard.parts.acting import act, confirm, notify
 from paceline.dashboard.parts.inputs import button
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import Panel
@@ -23,14 +24,16 @@ def queue(visit: Visit, session_id: str) -> None:
     may = visit.may("send")
 
     async def cancel(_action: str, message_id: str) -> None:
-        await act(visit, visit.api.queues.cancel(session_id, message_id), "Canceled.")
+        asked = "It is not sent. The others of its job go on. This cannot be undone."
+        if await confirm("Cancel this message?", asked, "Cancel the message", danger=True):
+            await act(visit, visit.api.queues.cancel(session_id, message_id), "Canceled.")
 
     async def cancel_all() -> None:
         words_ = "Each message that waits for this number ends “canceled”. What a worker holds is not touched."
         if await confirm("Cancel its whole queue?", words_, "Cancel all of it", danger=True):
             done = await act(visit, visit.api.sessions.cancel_queue(session_id))
             if done is not None:
-                await visit.live.now()
+                notify(canceled_words(done), tone="plain" if done.failed else "good")
 
     with Panel("Queue", classes="panel--flush") as panel:
         columns = [*COLUMNS, Column("acts", "Actions", "actions", quiet=True)] if may else COLUMNS
@@ -50,6 +53,13 @@ def queue(visit: Visit, session_id: str) -> None:
         table.show(rows, next_cursor=found.next_cursor, note=" · ".join(parts))
 
     visit.live.add(refresh, panel)
+
+
+def canceled_words(done: QueueCanceled) -> str:
+    parts = [f"{words.count(done.canceled, 'message')} canceled."]
+    parts += [f"{done.failed:,} may have gone out and ended failed."] if done.failed else []
+    parts += [f"{done.open:,} with a worker: those end as they end."] if done.open else []
+    return " ".join(parts)
 
 
 def row_of(one: QueuedMessage, *, may: bool) -> Row:

@@ -15,6 +15,7 @@ from paceline.dashboard.parts.panel import Panel
 from paceline.dashboard.parts.switch import Switch
 from paceline.dashboard.parts.table import Column, Table
 from paceline.dashboard.parts.text import text
+from paceline.dashboard.parts.words import RESUMING
 
 NOT_YOURS = "Your key has no “admin” scope."
 _LEVELS = [
@@ -59,8 +60,7 @@ class _Sending:
 
     async def _press(self) -> None:
         if not self._sending.is_on:
-            words = "All numbers go on. If the breaker paused the fleet, look at its incidents first."
-            if await confirm("Resume sending?", words, "Resume sending"):
+            if await confirm("Resume sending?", RESUMING, "Resume sending"):
                 await act(self._visit, self._visit.api.fleet.resume(), "Sending goes on.")
         elif await confirm("Pause all sending?", "Nothing is handed over or claimed any more.", "Pause", danger=True):
             await act(self._visit, self._visit.api.fleet.pause(), "All sending is paused.")

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from nicegui import ui
 
-from paceline.client import PacelineError, Unauthorized
+from paceline.client import PacelineError, Unauthorized, Unreachable
 from paceline.dashboard.parts.inputs import button
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import said
@@ -40,6 +40,15 @@ async def confirm(title: str, words: str, do: str, *, danger: bool = False) -> b
     return answer
 
 
+def undone(error: PacelineError) -> str:
+    """Why an action came to nothing, as far as anybody knows: no action is repeated by itself."""
+    if not isinstance(error, Unreachable):
+        return said(error)
+    if error.maybe_done:
+        return f"{error}. It may have been done all the same: look before you press again."
+    return f"{error}. It was not done."
+
+
 async def act(visit: Visit, asking: Awaitable[T], done: str = "") -> T | None:
     """The answer; None if it was refused, which the operator is told. Then the page looks again."""
     try:
@@ -48,8 +57,14 @@ async def act(visit: Visit, asking: Awaitable[T], done: str = "") -> T | None:
         await visit.end("key")
         await visit.live.now()
         return None
+    except RuntimeError:
+        # The visit ended in another tab, which closes its connections.
+        if not visit.visitor.ended:
+            raise
+        await visit.live.now()
+        return None
     except PacelineError as error:
-        notify(said(error), tone="bad")
+        notify(undone(error), tone="bad")
         return None
     if done:
         notify(done)

@@ -36,7 +36,9 @@ export default {
       this.busy = true;
       try {
         const answer = await fetch((window.path_prefix || "") + this.url, { method: "POST", body: form });
-        if (!answer.ok) this.fault = `The dashboard did not take it (${answer.status}). Load the page again.`;
+        // Whoever is no longer logged in is led to the door, which takes no file and answers 200.
+        if (answer.redirected) this.fault = "Your login has ended, and the file was not taken. Load the page again.";
+        else if (!answer.ok) this.fault = `The dashboard did not take it (${answer.status}). Load the page again.`;
         else this.$emit("shown", file.type.startsWith("image/") ? URL.createObjectURL(file) : "");
       } catch {
         this.fault = "The dashboard cannot be reached. Try again.";

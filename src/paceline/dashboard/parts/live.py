@@ -60,6 +60,8 @@ class _Part:
     due_ms: int = 0
     failures: int = 0
     busy: bool = False
+    again: bool = False
+    """Asked for while it was being asked: the answer on its way may be to an older question."""
 
 
 class Live:
@@ -82,6 +84,7 @@ class Live:
         """All of it again, after something was changed."""
         for part in self._parts:
             part.due_ms = 0
+            part.again = part.busy
         await self._tick()
         await asyncio.gather(*self._running, return_exceptions=True)
 
@@ -92,10 +95,9 @@ class Live:
             self._is_leaving = True
             ui.navigate.to(f"/login?ended={ended}")
             return
+        self._visit.seen()
         now_ms = monotonic_ms()
         due = [part for part in self._parts if part.due_ms <= now_ms and not part.busy]
-        if due:
-            self._visit.seen()
         for part in due:
             # Each on its own: one that waits for an answer must not hold up the others.
             task = asyncio.create_task(self._refresh(part), name="refresh")
@@ -126,7 +128,8 @@ class Live:
         finally:
             part.busy = False
             seconds = min(part.every_seconds * 2**part.failures, LONGEST_SECONDS)
-            part.due_ms = monotonic_ms() + round(seconds * 1000)
+            part.due_ms = 0 if part.again else monotonic_ms() + round(seconds * 1000)
+            part.again = False
 
     def _presence(self, event: GenericEventArguments) -> None:
         self._is_seen = bool(event.args["seen"])

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nicegui import ui
@@ -32,6 +31,9 @@ class Page:
 class Visit:
     """One browser looking at one page."""
 
+    live: Live
+    """Keeps the page fresh, and leads to the door when the login has ended."""
+
     def __init__(
         self,
         visitor: "Visitor",
@@ -57,10 +59,9 @@ class Visit:
         with ui.element("div").classes("state state--empty"):
             text("p", f"This page needs a key with the “{scope}” scope. Yours has: {', '.join(self.visitor.scopes)}.")
 
-    @cached_property
-    def live(self) -> Live:
-        """The page's refresh; made when first asked for, inside the page."""
-        return Live(self)
+    def watch(self) -> None:
+        """Called once, inside the page."""
+        self.live = Live(self)
 
     def seen(self) -> None:
         self._visitors.seen(self.visitor)

@@ -15,8 +15,6 @@ def said(error: PacelineError) -> str:
         return f"Your key may not do this: {error.message}"
     if isinstance(error, Refused):
         return error.message
-    if isinstance(error, Unreachable):
-        return f"{error}. Asking again."
     return str(error)
 
 
@@ -61,7 +59,8 @@ class Panel:
     _has_shown = False
 
     def fail(self, error: PacelineError) -> None:
-        self._why.text = said(error)
+        # A panel does ask again; whoever pressed a button has to know that nobody does it for them.
+        self._why.text = f"{error}. Asking again." if isinstance(error, Unreachable) else said(error)
         # What was there stays, marked as old; a panel that never had anything shows only why.
         self._show(error=True, content=self._has_shown and not self._is_empty)
         self.section.classes(add="panel--old" if self._has_shown else "")

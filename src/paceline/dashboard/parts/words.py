@@ -44,6 +44,8 @@ RESTRICTIONS = {
     "QUARANTINED": Word("Quarantined", "bad", "WhatsApp banned it or logged it out"),
 }
 
+RESUMING = "All numbers go on. If the breaker paused the fleet, look at its incidents first."
+
 
 def status(word: str) -> Word:
     """Also of a status that is newer than this page."""
