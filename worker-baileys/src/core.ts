@@ -194,9 +194,12 @@ export class WorkerCore {
     }
   }
 
-  /** Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go. */
+  /**
+   * Who is not linked, or has lost its last connection, claims nothing, but must hear that it is to pair, or to go. All
+   * others claim again soon.
+   */
   async #askForOrders(): Promise<void> {
-    if (this.parts.driver.linked) return;
+    if (this.parts.driver.linked && !this.#shift.endedForGood) return;
     try {
       const answer = await this.parts.protocol.claim(this.#shift.agreed.epoch, true);
       await this.#orders.obey(answer.commands);
