@@ -105,13 +105,31 @@ describe("limits", () => {
     limits.hearLock(lock(true));
     assert.deepEqual(words, [`TIME_LOCKED ${NOW + 60_000}`]);
   });
-  test("a cap is told with the end of its cycle, which comes in seconds; the lock comes before it", () => {
+  test("a cap is told with the end of its cycle, which comes in seconds", () => {
     const [words, limits] = said();
     limits.hearCap(cap("CAPPED"));
-    limits.hearLock(lock(true, 90));
-    limits.hearLock(lock(false));
-    assert.deepEqual(words, [`CAPPED ${NOW + 60_000}`, `TIME_LOCKED ${NOW + 90_000}`, `CAPPED ${NOW + 60_000}`]);
+    assert.deepEqual(words, [`CAPPED ${NOW + 60_000}`]);
   });
+  for (const [name, capFirst] of [
+    ["a cap is told under a lock as well, and outlives it", false],
+    ["a lock is told under a cap as well, and its lifting is not that of the cap", true],
+  ] as const) {
+    test(name, () => {
+      const [words, limits] = said();
+      if (capFirst) limits.hearCap(cap("CAPPED"));
+      limits.hearLock(lock(true, 90));
+      if (!capFirst) limits.hearCap(cap("CAPPED"));
+      const both = [`CAPPED ${NOW + 60_000}`, `TIME_LOCKED ${NOW + 90_000}`];
+      assert.deepEqual(words, capFirst ? both : both.reverse());
+      limits.hearLock(lock(false));
+      const [kind, untilMs] = words[2]?.split(" ") ?? [];
+      assert.equal(kind, "TIME_LOCKED");
+      // What the orchestrator takes for a time, and for one that is past.
+      assert.ok(Number(untilMs) > 1_000_000_000_000 && Number(untilMs) < NOW - 86_400_000);
+      limits.hearCap(cap("NONE"));
+      assert.deepEqual(words.slice(3), ["NONE"]);
+    });
+  }
   test("a quota that is used up is a cap", () => {
     const [words, limits] = said();
     limits.hearCap({ total_quota: 10, used_quota: 10, cycle_end_timestamp: String(NOW / 1_000 + 60) });
