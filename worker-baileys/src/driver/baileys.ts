@@ -232,7 +232,17 @@ export class BaileysDriver implements Driver {
   }
 
   #tell(event: DriverEvent): void {
-    this.onEvent(event);
+    try {
+      this.onEvent(event);
+    } catch (error) {
+      // It could not be kept. The library would take that for a fault of its own and confirm it all the same, and
+      // WhatsApp would never tell it again; a worker ends for it.
+      this.#connection?.cut();
+      process.nextTick(() => {
+        throw error;
+      });
+      throw error;
+    }
     this.#wake.notify();
   }
 
