@@ -10,6 +10,8 @@ import {
   generateWAMessage,
   jidNormalizedUser,
   type proto,
+  USyncQuery,
+  USyncUser,
   type WASocket,
 } from "baileys";
 import { within } from "../clock.js";
@@ -18,13 +20,30 @@ import { libraryLogger, log } from "../log.js";
 import type { Connection } from "./connection.js";
 import type { Directory } from "./guard.js";
 import { NotConnected, NotWritten, type OutgoingMessage, type Ready } from "./port.js";
+import { addressIn } from "./stanzas.js";
 
 /** The window closed between the intent and the write. */
 class WindowClosed extends Error {}
 
+/**
+ * The library's question for a number, without its reading of the answer: that leaves out a number which is not there
+ * and one of which nothing was said alike.
+ */
+class NumberCheck extends USyncQuery {
+  answer: BinaryNode | undefined;
+
+  override parseUSyncQueryResult(result: BinaryNode | undefined): undefined {
+    this.answer = result;
+  }
+}
+
 export function directoryOf(sock: WASocket): Directory {
   return {
-    onWhatsApp: (...numbers) => sock.onWhatsApp(...numbers),
+    addressOf: async (number) => {
+      const check = new NumberCheck();
+      await sock.executeUSyncQuery(check.withContactProtocol().withUser(new USyncUser().withPhone(`+${number}`)));
+      return addressIn(check.answer);
+    },
     devicesOf: async (jid) => {
       const own = jidNormalizedUser(sock.user?.id);
       // Ours are asked for along with theirs, as the send will: so it finds them known and needs no network.
