@@ -138,8 +138,11 @@ function noNodes(whenRead: () => void): BinaryNode[] {
 /** What we hold of a contact's devices is stale (479): the next try asks for them anew. */
 export async function forgetContact(sock: WASocket, jid: string): Promise<void> {
   try {
-    const devices = await sock.getUSyncDevices([jid], false, false);
-    await sock.signalRepository.deleteSession(devices.map((device) => device.jid));
+    const { signalRepository } = sock;
+    const devices = (await sock.getUSyncDevices([jid], false, false)).map((device) => device.jid);
+    // The library keeps a session under the LID where it knows one, and deletes under the very address it is given.
+    const mapped = (await signalRepository.lidMapping.getLIDsForPNs(devices)) ?? [];
+    await signalRepository.deleteSession([...devices, ...mapped.map(({ lid }) => lid)]);
   } catch (error) {
     log.debug("a contact's sessions could not be dropped", { reason: String(error) });
   }
