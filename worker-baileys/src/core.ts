@@ -195,11 +195,11 @@ export class WorkerCore {
   }
 
   /**
-   * Who is not linked, or has lost its last connection, claims nothing, but must hear that it is to pair, or to go. All
-   * others claim again soon.
+   * Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go. So must who
+   * was told too early: its connection may never come.
    */
   async #askForOrders(): Promise<void> {
-    if (this.parts.driver.linked && !this.#shift.endedForGood) return;
+    if (this.parts.driver.linked && !this.#orders.isWaiting) return;
     try {
       const answer = await this.parts.protocol.claim(this.#shift.agreed.epoch, true);
       await this.#orders.obey(answer.commands);

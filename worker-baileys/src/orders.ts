@@ -16,6 +16,8 @@ const REMEMBERED = 32;
 
 export class Orders {
   readonly #done: string[] = [];
+  /** Something we were told last cannot be done yet. */
+  isWaiting = false;
 
   constructor(
     private readonly shift: Shift,
@@ -24,6 +26,7 @@ export class Orders {
   ) {}
 
   async obey(commands: readonly Command[] = []): Promise<void> {
+    this.isWaiting = false;
     for (const command of commands) {
       if (this.#done.includes(command.id)) continue;
       let answer: Record<string, unknown>;
@@ -32,7 +35,10 @@ export class Orders {
       } catch (error) {
         if (!(error instanceof CannotLink)) throw error;
         // After the last connection nothing comes that could be waited for.
-        if (error instanceof NotYet && !this.shift.endedForGood) continue;
+        if (error instanceof NotYet && !this.shift.endedForGood) {
+          this.isWaiting = true;
+          continue;
+        }
         answer = { ok: false, error: error.message };
       }
       this.#done.push(command.id);
