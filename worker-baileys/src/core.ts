@@ -134,8 +134,10 @@ export class WorkerCore {
 
   /** Close the connection and say so, best effort. After `run` has ended. */
   async farewell(isTold: boolean): Promise<void> {
-    this.#pump.stop();
+    this.#pump.rest();
+    // A message that is being decrypted is heard once: who is deaf to it while its key is used up has lost it.
     await this.parts.driver.close();
+    this.#pump.stop();
     if (isTold) await this.#poster.say("DISCONNECTED", { code: 0, reason: "stopped" });
   }
 
