@@ -142,6 +142,17 @@ def test_a_cap_that_is_used_up_is_told_at_connect() -> None:
     assert line.reconnect(NOW + HOUR_MS) == []
 
 
+def test_a_lock_does_not_hide_the_cap_at_connect() -> None:
+    """They add up: who is told of the lock alone starts new chats after its end and is refused."""
+    line = Line(new_chats=1, new_chats_cycle_ms=DAY_MS)
+    line.send(ADA)
+    line.whatsapp.account.lock(NOW + HOUR_MS)
+    assert line.reconnect(NOW + 1) == [
+        Restriction("TIME_LOCKED", NOW + HOUR_MS, NOW + 1),
+        Restriction("CAPPED", NOW + DAY_MS, NOW + 1),
+    ]
+
+
 def test_a_message_that_was_not_accepted_starts_no_chat() -> None:
     """Refused or cut off: the person stays new and the cycle stays unused."""
     line = Line(new_chats=1, not_on_whatsapp=frozenset({ADA}))

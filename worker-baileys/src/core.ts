@@ -134,8 +134,10 @@ export class WorkerCore {
 
   /** Close the connection and say so, best effort. After `run` has ended. */
   async farewell(isTold: boolean): Promise<void> {
-    this.#pump.stop();
+    this.#pump.rest();
+    // A message that is being decrypted is heard once: who is deaf to it while its key is used up has lost it.
     await this.parts.driver.close();
+    this.#pump.stop();
     if (isTold) await this.#poster.say("DISCONNECTED", { code: 0, reason: "stopped" });
   }
 
@@ -194,9 +196,12 @@ export class WorkerCore {
     }
   }
 
-  /** Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go. */
+  /**
+   * Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go. So must who
+   * was told too early: its connection may never come.
+   */
   async #askForOrders(): Promise<void> {
-    if (this.parts.driver.linked) return;
+    if (this.parts.driver.linked && !this.#orders.isWaiting) return;
     try {
       const answer = await this.parts.protocol.claim(this.#shift.agreed.epoch, true);
       await this.#orders.obey(answer.commands);

@@ -1,10 +1,11 @@
 /**
  * What an operator has a worker do beside sending: pair, log out. (`scan` is for simulated drivers.)
  *
- * Orders come with `hello` and with claims, perhaps more than once, so whoever has done one remembers it. The end of
- * each is told as COMMAND_DONE; a pairing code goes with it and is written nowhere else.
+ * Orders come with `hello` and with claims, until their end is told or their time is up, so whoever has done one
+ * remembers it, and what cannot be done yet is done when it comes again. The end of each is told as COMMAND_DONE; a
+ * pairing code goes with it and is written nowhere else.
  */
-import { CannotLink, type Driver } from "./driver/port.js";
+import { CannotLink, type Driver, NotYet } from "./driver/port.js";
 import { log } from "./log.js";
 import type { Poster } from "./poster.js";
 import type { Command } from "./protocol.js";
@@ -15,6 +16,8 @@ const REMEMBERED = 32;
 
 export class Orders {
   readonly #done: string[] = [];
+  /** Something we were told last cannot be done yet. */
+  isWaiting = false;
 
   constructor(
     private readonly shift: Shift,
@@ -23,17 +26,23 @@ export class Orders {
   ) {}
 
   async obey(commands: readonly Command[] = []): Promise<void> {
+    this.isWaiting = false;
     for (const command of commands) {
       if (this.#done.includes(command.id)) continue;
-      this.#done.push(command.id);
-      if (this.#done.length > REMEMBERED) this.#done.shift();
       let answer: Record<string, unknown>;
       try {
         answer = { ok: true, ...(await this.#carryOut(command.kind)) };
       } catch (error) {
         if (!(error instanceof CannotLink)) throw error;
+        // After the last connection nothing comes that could be waited for.
+        if (error instanceof NotYet && !this.shift.endedForGood) {
+          this.isWaiting = true;
+          continue;
+        }
         answer = { ok: false, error: error.message };
       }
+      this.#done.push(command.id);
+      if (this.#done.length > REMEMBERED) this.#done.shift();
       log.info("an order was carried out", { kind: command.kind, ok: answer["ok"], reason: answer["error"] });
       this.poster.tell("COMMAND_DONE", { commandId: command.id, kind: command.kind, ...answer });
     }
@@ -56,6 +65,8 @@ export class Orders {
   }
 
   async #logOut(): Promise<void> {
+    // Done by an earlier life of this worker that died before it could say so.
+    if (!this.driver.linked) return;
     this.shift.loggingOut = true;
     try {
       await this.driver.logout();

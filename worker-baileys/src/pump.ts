@@ -39,9 +39,14 @@ export class EventPump {
     this.parts.driver.connect();
   }
 
-  stop(): void {
+  /** No connection is opened any more; what the present one brings is taken in until `stop`. */
+  rest(): void {
     if (this.#reconnect) clearTimeout(this.#reconnect);
     this.#reconnect = null;
+  }
+
+  stop(): void {
+    this.rest();
     this.parts.driver.onEvent = () => undefined;
   }
 

@@ -43,10 +43,10 @@ const nack = record({
 });
 export type Nack = ReturnType<typeof nack>;
 
-/** What happens to queries (`iq`) of a namespace: an error, no answer at all, or a late one. */
+/** What happens to queries (`iq`) of a namespace: an error, no answer at all, one that says nothing, or a late one. */
 const queryFault = record({
   xmlns: required(string()),
-  kind: field(oneOf("error", "silent", "slow"), "error"),
+  kind: field(oneOf("error", "silent", "empty", "slow"), "error"),
   code: field(integer(1, 999), 429),
   text: field(string(), "rate-overlimit"),
   delayMs: field(delayMs, 0),

@@ -37,6 +37,7 @@ export function answerQuery(context: Context, connection: Connection, device: De
   const fault = context.behaviours.for(device.phone).queryFaults.find((one) => one.xmlns === xmlns && act(one));
   if (fault?.kind === "silent") return;
   if (fault?.kind === "error") return connection.send(iqError(iq, fault.code, fault.text));
+  if (fault?.kind === "empty") return connection.send(iqResult(iq));
   const answer = ANSWERS[xmlns]?.(context, device, iq) ?? iqResult(iq);
   context.timers.after(fault?.delayMs ?? 0, () => connection.send(answer));
 }

@@ -25,6 +25,7 @@ import {
   type Driver,
   type DriverEvent,
   NotConnected,
+  NotYet,
   type OutgoingMessage,
   type PairingCode,
   type Ready,
@@ -104,7 +105,7 @@ export class BaileysDriver implements Driver {
     const { phone } = this.parts;
     if (this.linked) throw new CannotLink("it is linked already");
     if (!phone) throw new CannotLink("PHONE is not set, and a code is for one number");
-    if (!this.#connection?.showsCodes) throw new CannotLink("no code is shown now");
+    if (!this.#connection?.showsCodes) throw new NotYet("no code is shown now");
     const text = await this.#connection.sock.requestPairingCode(phone).catch((error: unknown) => {
       throw new CannotLink(`no pairing code: ${String(error)}`);
     });
@@ -115,7 +116,7 @@ export class BaileysDriver implements Driver {
     const { auth, clock } = this.parts;
     if (!auth.linked) throw new CannotLink("it is not linked");
     const connection = this.#open();
-    if (!connection) throw new CannotLink("there is no connection to log out over");
+    if (!connection) throw new NotYet("there is no connection to log out over");
     const answer = await connection.sock.query(removalOf(auth.me?.id ?? ""), LOGOUT_MS).catch(() => undefined);
     // The server may end the connection instead of answering; `#ended` has then seen its word.
     if (!answer && auth.linked) throw new CannotLink("the server did not confirm the logout");
@@ -231,7 +232,17 @@ export class BaileysDriver implements Driver {
   }
 
   #tell(event: DriverEvent): void {
-    this.onEvent(event);
+    try {
+      this.onEvent(event);
+    } catch (error) {
+      // It could not be kept. The library would take that for a fault of its own and confirm it all the same, and
+      // WhatsApp would never tell it again; a worker ends for it.
+      this.#connection?.cut();
+      process.nextTick(() => {
+        throw error;
+      });
+      throw error;
+    }
     this.#wake.notify();
   }
 

@@ -106,6 +106,11 @@ export class Connection {
     await ended;
   }
 
+  /** Not a word more goes out over it, from this very moment. */
+  cut(): void {
+    this.#socket?.terminate();
+  }
+
   #config(): UserFacingSocketConfig {
     const { whatsappUrl, whatsappVersion, routes, timings } = this.settings;
     return {
@@ -177,8 +182,12 @@ export class Connection {
     clearInterval(this.#silenceWatch);
   }
 
+  get #socket(): WebSocket | null {
+    return (this.sock.ws as unknown as { socket: WebSocket | null }).socket;
+  }
+
   #tearDownSoon(): void {
-    const { socket } = this.sock.ws as unknown as { socket: WebSocket | null };
+    const socket = this.#socket;
     setTimeout(() => socket?.terminate(), GOODBYE_MS).unref();
   }
 }

@@ -8,7 +8,8 @@ import type { Clock } from "../clock.js";
 
 /** The questions the guard asks, as a Baileys socket answers them. */
 export interface Directory {
-  onWhatsApp(...numbers: string[]): Promise<{ jid: string; exists: unknown }[] | undefined>;
+  /** "" for a number that is not there; null for no answer, or none that speaks of it. */
+  addressOf(number: string): Promise<string | null>;
   /** The addresses of all devices of these people, ours included. */
   devicesOf(jid: string): Promise<string[]>;
 }
@@ -64,11 +65,9 @@ export class Guard {
     this.#known.delete(number);
   }
 
-  /** The address; "" for a number that is not there, null for no answer. */
   async #ask(number: string, directory: Directory): Promise<string | null> {
-    const answers = await this.#paced(() => directory.onWhatsApp(number), true);
-    if (answers === undefined) return null;
-    const jid = answers.find((answer) => answer.exists)?.jid ?? "";
+    const jid = await this.#paced(() => directory.addressOf(number), true);
+    if (jid === null) return null;
     const untilMs = this.clock.nowMs() + (jid ? FOUND_KEEP_MS : MISSING_KEEP_MS);
     this.#known.delete(number);
     this.#known.set(number, { jid, untilMs });

@@ -78,15 +78,7 @@ export class Inbox {
     }
     if (!inbound || this.#told.has(inbound.whatsappId)) return;
     this.#told.add(inbound.whatsappId);
-    try {
-      this.tell(inbound);
-    } catch (error) {
-      // It could not be kept. The library would only take that for a message it cannot read; a worker ends for it.
-      process.nextTick(() => {
-        throw error;
-      });
-      throw error;
-    }
+    this.tell(inbound);
     const [oldest] = this.#told;
     if (this.#told.size > REMEMBERED && oldest !== undefined) this.#told.delete(oldest);
   }

@@ -11,6 +11,9 @@ import type { SendError } from "../failures.js";
 /** What was asked for cannot be done now: it is linked, it is not, or there is nothing to scan. */
 export class CannotLink extends Error {}
 
+/** It cannot be done now, but may be as soon as the connection that is being made stands. */
+export class NotYet extends CannotLink {}
+
 /** There is no connection, so certainly nothing was written to it. */
 export class NotConnected extends Error {}
 
@@ -81,9 +84,9 @@ export interface Driver {
   /** For how long not a sign has come over the connection, keep-alives included; null while there is none. */
   quietMs(): number | null;
   waitConnected(timeoutMs: number): Promise<boolean>;
-  /** Throws CannotLink. */
+  /** Throws CannotLink; NotYet while no code is shown. */
   pair(): Promise<PairingCode>;
-  /** Ends the link and with it the connection (401). Throws CannotLink. */
+  /** Ends the link and with it the connection (401). Throws CannotLink; NotYet while there is no connection. */
   logout(): Promise<void>;
   /** Does all that can be done before the message may go: nobody sees anything of it. Throws NotConnected. */
   prepare(message: OutgoingMessage): Promise<Ready | { readonly kind: "refused"; readonly error: SendError }>;

@@ -1,7 +1,8 @@
 /**
  * The platform's own limits, as it states them: the reach-out time lock and the cap on new chats. Asked for once a
- * connection stands and after a 463, and heard when the server tells a change. `NONE` is told only where we told a
- * limit before: silence of a query is no word that a limit is over.
+ * connection stands and after a 463, and heard when the server tells a change. The two stand side by side, so each is
+ * told by itself: its beginning with its end, its lifting with a time that is past, and `NONE` when it was the last.
+ * A lifting is told only where we told that limit before: silence of a query is no word that a limit is over.
  */
 import type { NewChatMessageCapInfo, ReachoutTimelockState } from "baileys";
 import { log } from "../log.js";
@@ -20,11 +21,14 @@ const UNSTATED_LOCK_MS = 60_000;
 const FIRST_MS = 1_000_000_000_000;
 // The orchestrator takes a limit of more than 366 days for a mistake.
 const LONGEST_MS = 365 * 24 * 3600 * 1000;
+// Past by the orchestrator's clock, however wrong ours is.
+const LONG_PAST_MS = FIRST_MS + 1;
+
+type Limit = Exclude<RestrictionKind, "NONE">;
 
 export class Restrictions {
-  #lockedUntilMs = 0;
-  #cappedUntilMs = 0;
-  #told = "";
+  /** The end of each limit that we told and have not told to be lifted. */
+  readonly #told = new Map<Limit, number>();
 
   constructor(
     private readonly tell: TellRestriction,
@@ -49,40 +53,32 @@ export class Restrictions {
   }
 
   hearLock(lock: ReachoutTimelockState): void {
-    this.#noteLock(lock);
-    this.#say();
+    const endsMs = lock.timeEnforcementEnds?.getTime() ?? this.nowMs() + UNSTATED_LOCK_MS;
+    this.#hear("TIME_LOCKED", lock.isActive ? endsMs : 0);
   }
 
-  hearCap(cap: unknown): void {
-    this.#noteCap(cap);
-    this.#say();
-  }
-
-  #noteLock(lock: ReachoutTimelockState): void {
-    const endsMs = lock.timeEnforcementEnds?.getTime();
-    this.#lockedUntilMs = lock.isActive ? (endsMs ?? this.nowMs() + UNSTATED_LOCK_MS) : 0;
-  }
-
-  #noteCap(value: unknown): void {
+  hearCap(value: unknown): void {
     const cap = (value ?? {}) as NewChatMessageCapInfo;
     const isUsedUp = Number(cap.total_quota) > 0 && Number(cap.used_quota) >= Number(cap.total_quota);
     const endsMs = inMs(Number(cap.cycle_end_timestamp));
-    this.#cappedUntilMs = String(cap.capping_status) === "CAPPED" || isUsedUp ? endsMs : 0;
+    this.#hear("CAPPED", String(cap.capping_status) === "CAPPED" || isUsedUp ? endsMs : 0);
   }
 
-  /** The lock before the cap, each change once. */
-  #say(): void {
+  /** Each change once. */
+  #hear(limit: Limit, endsMs: number): void {
     const nowMs = this.nowMs();
-    const [kind, untilMs]: [RestrictionKind, number | null] =
-      this.#lockedUntilMs > nowMs
-        ? ["TIME_LOCKED", Math.min(this.#lockedUntilMs, nowMs + LONGEST_MS)]
-        : this.#cappedUntilMs > nowMs
-          ? ["CAPPED", Math.min(this.#cappedUntilMs, nowMs + LONGEST_MS)]
-          : ["NONE", null];
-    const said = `${kind} ${untilMs ?? ""}`;
-    if (said === this.#told || (kind === "NONE" && this.#told === "")) return;
-    this.#told = said;
-    this.tell(kind, untilMs);
+    if (endsMs <= nowMs) return this.#lift(limit, nowMs);
+    const untilMs = Math.min(endsMs, nowMs + LONGEST_MS);
+    if (untilMs === this.#told.get(limit)) return;
+    this.#told.set(limit, untilMs);
+    this.tell(limit, untilMs);
+  }
+
+  #lift(limit: Limit, nowMs: number): void {
+    if (!this.#told.delete(limit)) return;
+    const isLimited = [...this.#told.values()].some((untilMs) => untilMs > nowMs);
+    if (isLimited) this.tell(limit, LONG_PAST_MS);
+    else this.tell("NONE", null);
   }
 }
 

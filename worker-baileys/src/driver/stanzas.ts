@@ -2,7 +2,14 @@
  * Stanzas that Baileys leaves to us. Mostly reading what the server says of our messages, straight from its nodes.
  * Baileys' own events come late (they are buffered, sometimes for seconds) or not at all (a good ack has none).
  */
-import { areJidsSameUser, type BinaryNode, getBinaryNodeChildren, isLidUser } from "baileys";
+import {
+  areJidsSameUser,
+  assertNodeErrorFree,
+  type BinaryNode,
+  getBinaryNodeChild,
+  getBinaryNodeChildren,
+  isLidUser,
+} from "baileys";
 import type { ReceiptKind } from "../book.js";
 
 export interface Me {
@@ -50,6 +57,28 @@ export function receiptOf(node: BinaryNode, me: Me): ReceiptNode | null {
     case "sender":
     case "retry":
       return { whatsappIds, receipt: null };
+    default:
+      return null;
+  }
+}
+
+/**
+ * What the answer to a question for one number says: its address, "" if it is not on WhatsApp, null if there is not a
+ * word on it. Throws the server's error, which may stand beside the list as well as in it.
+ */
+export function addressIn(answer: BinaryNode | undefined): string | null {
+  const usync = getBinaryNodeChild(answer, "usync");
+  const user = getBinaryNodeChild(getBinaryNodeChild(usync, "list"), "user");
+  const contact = getBinaryNodeChild(user, "contact");
+  for (const node of [getBinaryNodeChild(getBinaryNodeChild(usync, "result"), "contact"), contact]) {
+    if (node) assertNodeErrorFree(node);
+  }
+  switch (contact?.attrs["type"]) {
+    case "in":
+      return user?.attrs["jid"] ?? null;
+    case "out":
+    case "invalid":
+      return "";
     default:
       return null;
   }

@@ -10,6 +10,8 @@ import {
   generateWAMessage,
   jidNormalizedUser,
   type proto,
+  USyncQuery,
+  USyncUser,
   type WASocket,
 } from "baileys";
 import { within } from "../clock.js";
@@ -18,13 +20,30 @@ import { libraryLogger, log } from "../log.js";
 import type { Connection } from "./connection.js";
 import type { Directory } from "./guard.js";
 import { NotConnected, NotWritten, type OutgoingMessage, type Ready } from "./port.js";
+import { addressIn } from "./stanzas.js";
 
 /** The window closed between the intent and the write. */
 class WindowClosed extends Error {}
 
+/**
+ * The library's question for a number, without its reading of the answer: that leaves out a number which is not there
+ * and one of which nothing was said alike.
+ */
+class NumberCheck extends USyncQuery {
+  answer: BinaryNode | undefined;
+
+  override parseUSyncQueryResult(result: BinaryNode | undefined): undefined {
+    this.answer = result;
+  }
+}
+
 export function directoryOf(sock: WASocket): Directory {
   return {
-    onWhatsApp: (...numbers) => sock.onWhatsApp(...numbers),
+    addressOf: async (number) => {
+      const check = new NumberCheck();
+      await sock.executeUSyncQuery(check.withContactProtocol().withUser(new USyncUser().withPhone(`+${number}`)));
+      return addressIn(check.answer);
+    },
     devicesOf: async (jid) => {
       const own = jidNormalizedUser(sock.user?.id);
       // Ours are asked for along with theirs, as the send will: so it finds them known and needs no network.
@@ -119,8 +138,11 @@ function noNodes(whenRead: () => void): BinaryNode[] {
 /** What we hold of a contact's devices is stale (479): the next try asks for them anew. */
 export async function forgetContact(sock: WASocket, jid: string): Promise<void> {
   try {
-    const devices = await sock.getUSyncDevices([jid], false, false);
-    await sock.signalRepository.deleteSession(devices.map((device) => device.jid));
+    const { signalRepository } = sock;
+    const devices = (await sock.getUSyncDevices([jid], false, false)).map((device) => device.jid);
+    // The library keeps a session under the LID where it knows one, and deletes under the very address it is given.
+    const mapped = (await signalRepository.lidMapping.getLIDsForPNs(devices)) ?? [];
+    await signalRepository.deleteSession([...devices, ...mapped.map(({ lid }) => lid)]);
   } catch (error) {
     log.debug("a contact's sessions could not be dropped", { reason: String(error) });
   }

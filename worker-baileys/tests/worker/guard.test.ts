@@ -18,9 +18,9 @@ function directory(answers: Partial<Directory> = {}): Directory & { asked: strin
   const asked: string[] = [];
   return {
     asked,
-    onWhatsApp: (number) => {
-      asked.push(number ?? "");
-      return answers.onWhatsApp ? answers.onWhatsApp(number ?? "") : Promise.resolve([{ jid: JID, exists: true }]);
+    addressOf: (number) => {
+      asked.push(number);
+      return answers.addressOf ? answers.addressOf(number) : Promise.resolve(JID);
     },
     devicesOf: answers.devicesOf ?? ((jid) => Promise.resolve([jid])),
   };
@@ -37,18 +37,17 @@ test("the address WhatsApp gives is used, and asked for once", async () => {
   assert.equal(book.asked.length, 1);
 });
 
-test("a number that is absent from the answer is not on WhatsApp, and that is kept too", async () => {
-  const [one, book] = [guard(), directory({ onWhatsApp: () => Promise.resolve([]) })];
+test("a number that is not on WhatsApp is refused, and that is kept too", async () => {
+  const [one, book] = [guard(), directory({ addressOf: () => Promise.resolve("") })];
   assert.equal(code(await one.check("1", book)), "NOT_ON_WHATSAPP");
   assert.equal(code(await one.check("1", book)), "NOT_ON_WHATSAPP");
   assert.equal(book.asked.length, 1);
 });
 
 test("no answer and no devices are nobody's fault but the line's", async () => {
-  assert.equal(
-    code(await guard().check("1", directory({ onWhatsApp: () => Promise.resolve(undefined) }))),
-    "CONNECTION_LOST",
-  );
+  const [one, book] = [guard(), directory({ addressOf: () => Promise.resolve(null) })];
+  assert.equal(code(await one.check("1", book)), "CONNECTION_LOST");
+  assert.equal(code(await one.check("1", directory())), JID);
   assert.equal(code(await guard().check("1", directory({ devicesOf: () => Promise.resolve([]) }))), "CONNECTION_LOST");
 });
 
@@ -64,7 +63,7 @@ test("after a 429 nothing is asked for a while, then again", async () => {
   const clock = new StepClock();
   const one = guard(clock);
   const limited = Object.assign(new Error("rate-overlimit"), { data: 429 });
-  assert.equal(code(await one.check("1", directory({ onWhatsApp: () => Promise.reject(limited) }))), "RATE_LIMIT");
+  assert.equal(code(await one.check("1", directory({ addressOf: () => Promise.reject(limited) }))), "RATE_LIMIT");
   const book = directory();
   clock.ms = 59_000;
   assert.equal(code(await one.check("1", book)), "RATE_LIMIT");
@@ -74,5 +73,5 @@ test("after a 429 nothing is asked for a while, then again", async () => {
 });
 
 test("any other failure is not swallowed", async () => {
-  await assert.rejects(guard().check("1", directory({ onWhatsApp: () => Promise.reject(new Error("boom")) })), /boom/);
+  await assert.rejects(guard().check("1", directory({ addressOf: () => Promise.reject(new Error("boom")) })), /boom/);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { BinaryNode } from "baileys";
 import { Restrictions } from "../../src/driver/restrictions.js";
-import { ackOf, receiptOf, wantsPasskey } from "../../src/driver/stanzas.js";
+import { ackOf, addressIn, receiptOf, wantsPasskey } from "../../src/driver/stanzas.js";
 import { refusalOf } from "../../src/failures.js";
 
 const ME = { id: "972500000001:11@s.whatsapp.net", lid: "105500000001:11@lid" };
@@ -39,6 +39,34 @@ describe("receipts", () => {
       ],
     };
     assert.deepEqual(receiptOf(receipt({ id: "A", from: "9@lid" }, [list]), ME)?.whatsappIds, ["A", "B", "C"]);
+  });
+});
+
+describe("the question for a number", () => {
+  const node = (tag: string, content: BinaryNode[] = [], attrs: BinaryNode["attrs"] = {}): BinaryNode => ({
+    tag,
+    attrs,
+    content,
+  });
+  const contact = (type: string): BinaryNode => node("contact", [], { type });
+  const jid = "1@s.whatsapp.net";
+  const answer = (users: BinaryNode[], result: BinaryNode[] = []): BinaryNode =>
+    node("iq", [node("usync", [node("result", result), node("list", users)])]);
+  const rows: [string, BinaryNode | undefined, string | null][] = [
+    ["it is there", answer([node("user", [contact("in")], { jid })]), jid],
+    ["it is not", answer([node("user", [contact("out")], { jid })]), ""],
+    ["it is no number, and has no address", answer([node("user", [contact("invalid")])]), ""],
+    ["an entry without a word on it", answer([node("user", [], { jid })]), null],
+    ["an empty list", answer([]), null],
+    ["an empty answer", node("iq"), null],
+    ["no answer", undefined, null],
+  ];
+  for (const [name, stanza, expected] of rows) test(name, () => assert.equal(addressIn(stanza), expected));
+  test("an error is thrown, of this number or of all", () => {
+    const refused = node("contact", [node("error", [], { code: "429", text: "rate-overlimit" })]);
+    for (const stanza of [answer([node("user", [refused], { jid })]), answer([], [refused])]) {
+      assert.throws(() => addressIn(stanza), { data: 429 });
+    }
   });
 });
 
@@ -105,13 +133,31 @@ describe("limits", () => {
     limits.hearLock(lock(true));
     assert.deepEqual(words, [`TIME_LOCKED ${NOW + 60_000}`]);
   });
-  test("a cap is told with the end of its cycle, which comes in seconds; the lock comes before it", () => {
+  test("a cap is told with the end of its cycle, which comes in seconds", () => {
     const [words, limits] = said();
     limits.hearCap(cap("CAPPED"));
-    limits.hearLock(lock(true, 90));
-    limits.hearLock(lock(false));
-    assert.deepEqual(words, [`CAPPED ${NOW + 60_000}`, `TIME_LOCKED ${NOW + 90_000}`, `CAPPED ${NOW + 60_000}`]);
+    assert.deepEqual(words, [`CAPPED ${NOW + 60_000}`]);
   });
+  for (const [name, capFirst] of [
+    ["a cap is told under a lock as well, and outlives it", false],
+    ["a lock is told under a cap as well, and its lifting is not that of the cap", true],
+  ] as const) {
+    test(name, () => {
+      const [words, limits] = said();
+      if (capFirst) limits.hearCap(cap("CAPPED"));
+      limits.hearLock(lock(true, 90));
+      if (!capFirst) limits.hearCap(cap("CAPPED"));
+      const both = [`CAPPED ${NOW + 60_000}`, `TIME_LOCKED ${NOW + 90_000}`];
+      assert.deepEqual(words, capFirst ? both : both.reverse());
+      limits.hearLock(lock(false));
+      const [kind, untilMs] = words[2]?.split(" ") ?? [];
+      assert.equal(kind, "TIME_LOCKED");
+      // What the orchestrator takes for a time, and for one that is past.
+      assert.ok(Number(untilMs) > 1_000_000_000_000 && Number(untilMs) < NOW - 86_400_000);
+      limits.hearCap(cap("NONE"));
+      assert.deepEqual(words.slice(3), ["NONE"]);
+    });
+  }
   test("a quota that is used up is a cap", () => {
     const [words, limits] = said();
     limits.hearCap({ total_quota: 10, used_quota: 10, cycle_end_timestamp: String(NOW / 1_000 + 60) });

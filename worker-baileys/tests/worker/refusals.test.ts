@@ -48,6 +48,16 @@ describe("nacks", () => {
   });
 });
 
+test("an answer that says nothing of the number is no word that it does not exist", async () => {
+  await stage.behave({ queryFaults: [{ xmlns: "usync", kind: "empty", times: 1 }] });
+  const task = stage.orchestrator.add({ to: somebody(), text: "checked again" });
+  await stage.settled(task, "failed");
+  assert.equal(task.error?.code, "CONNECTION_LOST");
+  await stage.behave({ queryFaults: [] });
+  task.state = "queued";
+  await stage.settled(task);
+});
+
 test("too many number checks: RATE_LIMIT, nothing sent, and later it goes on", async () => {
   const to = somebody();
   await stage.behave({ queryFaults: [{ xmlns: "usync", kind: "error", code: 429, times: 1 }] });

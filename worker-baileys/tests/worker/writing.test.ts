@@ -1,11 +1,26 @@
-/** The last look before the socket write: where it stands in the library, and what follows from each answer. */
+/**
+ * The last look before the socket write: where it stands in the library, and what follows from each answer. And what is
+ * forgotten of a contact.
+ */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { BinaryNode } from "baileys";
+import {
+  addTransactionCapability,
+  type BinaryNode,
+  DEFAULT_CONNECTION_CONFIG,
+  generateSignalPubKey,
+  initAuthCreds,
+  type SignalRepositoryWithLIDStore,
+  type WASocket,
+} from "baileys";
+import { AuthState } from "../../src/driver/auth-state.js";
 import type { Connection } from "../../src/driver/connection.js";
 import { NotConnected, NotWritten, type Ready } from "../../src/driver/port.js";
-import { writeMessage } from "../../src/driver/writing.js";
+import { forgetContact, writeMessage } from "../../src/driver/writing.js";
+import { libraryLogger } from "../../src/log.js";
 
 const READY: Ready = {
   kind: "ready",
@@ -84,6 +99,49 @@ describe("a message that is written", () => {
       },
     );
   });
+});
+
+describe("the sessions with a contact are forgotten", () => {
+  const JID = "972541112233@s.whatsapp.net";
+  const DEVICES = [JID, "972541112233:7@s.whatsapp.net"];
+
+  async function meet(repository: SignalRepositoryWithLIDStore, jid: string): Promise<void> {
+    const { registrationId, signedIdentityKey, signedPreKey } = initAuthCreds();
+    const session = {
+      registrationId,
+      identityKey: generateSignalPubKey(signedIdentityKey.public),
+      signedPreKey: {
+        keyId: signedPreKey.keyId,
+        publicKey: generateSignalPubKey(signedPreKey.keyPair.public),
+        signature: signedPreKey.signature,
+      },
+    };
+    type Injected = Parameters<SignalRepositoryWithLIDStore["injectE2ESession"]>[0]["session"];
+    await repository.injectE2ESession({ jid, session: session as Injected });
+  }
+
+  for (const [name, lid] of [
+    ["whose LID is known", "555@lid"],
+    ["whose LID is not", null],
+  ] as const) {
+    test(name, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "writing-"));
+      const state = new AuthState(join(folder, "auth.sqlite"), Buffer.alloc(32, 1), "s1");
+      const auth = state.forConnection();
+      const keys = addTransactionCapability(auth.keys, libraryLogger(), DEFAULT_CONNECTION_CONFIG.transactionOpts);
+      const signalRepository = state.signalRepository(() => Promise.resolve())({ ...auth, keys }, libraryLogger());
+      const known = async (): Promise<boolean[]> =>
+        Promise.all(DEVICES.map(async (jid) => (await signalRepository.validateSession(jid)).exists));
+      if (lid) await signalRepository.lidMapping.storeLIDPNMappings([{ lid, pn: JID }]);
+      for (const jid of DEVICES) await meet(signalRepository, jid);
+      assert.deepEqual(await known(), [true, true]);
+      const getUSyncDevices = (): Promise<{ jid: string }[]> => Promise.resolve(DEVICES.map((jid) => ({ jid })));
+      await forgetContact({ getUSyncDevices, signalRepository } as unknown as WASocket, JID);
+      assert.deepEqual(await known(), [false, false]);
+      state.close();
+      rmSync(folder, { recursive: true });
+    });
+  }
 });
 
 test("in the pinned library nothing is waited for between the last look and the write", () => {

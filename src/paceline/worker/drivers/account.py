@@ -4,6 +4,7 @@ Belongs to the server's side and so outlives the workers: in the World an `Accou
 by all sessions of a number; on a disk its chats follow from the ledger's lines and its lock from a file beside them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from paceline.worker.drivers.base import Restriction
@@ -55,13 +56,12 @@ class Account:
     def cycle_ends_ms(self, behaviour: Behaviour) -> int:
         return self._cycle_began_ms + behaviour.new_chats_cycle_ms
 
-    def restriction(self, behaviour: Behaviour, now_ms: int) -> Restriction | None:
-        """The limit in force, as the server states it to a client that connects; the lock before the cap."""
+    def restrictions(self, behaviour: Behaviour, now_ms: int) -> Iterator[Restriction]:
+        """The limits in force, as the server states them to a client that connects: each by itself, for they add up."""
         if now_ms < self.locked_until_ms:
-            return Restriction("TIME_LOCKED", self.locked_until_ms, now_ms)
+            yield Restriction("TIME_LOCKED", self.locked_until_ms, now_ms)
         if self._is_capped(behaviour, now_ms):
-            return Restriction("CAPPED", self.cycle_ends_ms(behaviour), now_ms)
-        return None
+            yield Restriction("CAPPED", self.cycle_ends_ms(behaviour), now_ms)
 
     def _is_capped(self, behaviour: Behaviour, now_ms: int) -> bool:
         if behaviour.new_chats == 0 or self._cycle_chats < behaviour.new_chats:

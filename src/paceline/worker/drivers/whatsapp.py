@@ -122,7 +122,7 @@ class WhatsApp:
             if line.at > now_ms - RECEIPT_MEMORY_MS:
                 self._schedule_receipts(line)
         self._unscheduled.clear()
-        if limit := self.account.restriction(self.behaviour, now_ms):
+        for limit in self.account.restrictions(self.behaviour, now_ms):
             self._schedule(now_ms, limit)
         return Connected(now_ms)
 
