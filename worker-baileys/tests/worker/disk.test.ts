@@ -1,4 +1,4 @@
-/** The disk takes nothing more: what cannot be kept is not confirmed, the worker ends, and the next one is told again. */
+/** The disk takes nothing more: what cannot be kept is not confirmed; the worker ends, the next one is told again. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";

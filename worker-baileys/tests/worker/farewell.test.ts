@@ -36,6 +36,7 @@ test("what is heard while the connection is being closed is kept", async () => {
   const folder = mkdtempSync(join(tmpdir(), "farewell-"));
   const clock = new SteadyClock();
   const kept: unknown[] = [];
+  const add = ({ data }: WorkerEvent): boolean => kept.push(data["whatsappId"]) > 0;
   const driver = {
     linked: true,
     onEvent: () => undefined,
@@ -57,7 +58,7 @@ test("what is heard while the connection is being closed is kept", async () => {
       claim: () => Promise.reject(new StaleEpoch("another one")),
     } as unknown as WorkerProtocol,
     journal: Journal.open(folder, () => clock.nowMs()),
-    events: { all: () => [], add: ({ data }: WorkerEvent) => kept.push(data["whatsappId"]) > 0, remove: () => undefined },
+    events: { all: () => [], add, remove: () => undefined },
     rng: seededRng(1),
     timings: readTimings(),
     keepAlive: false,
