@@ -80,6 +80,8 @@ BUGS = [
         "35_limits.lua": ("call('HSET', key, 'restriction', kind, 'restrictedUntil', ends_at)", "")}, seeds=(-9,)),
     Bug("a restricted number puts off people it knows, too", "I10", {
         "60_heads.lua": ("not locked or knows(phone, item.to)", "not locked")}, seeds=(-19,)),
+    Bug("the gate puts off people the number knows", "I10",
+        python=("paceline.policy.gate._chat_refused", "_knows_nobody"), seeds=(-19,)),
     Bug("the breaker trips at the second number", "I10", {
         "35_limits.lua": ("if call('ZCARD', key) < C.breaker_phones or", "if call('ZCARD', key) < 2 or")},
         seeds=(8,)),

@@ -42,6 +42,13 @@ def _always_give(task: gate.OutboxTask, who: Any, rules: Any, *, lease_ms: int, 
     return gate.Give(task.send_after, lease_until - 1_000, lease_until)
 
 
+_chat_refused = gate._chat_refused
+
+
+def _knows_nobody(task: gate.OutboxTask, who: Any, now_ms: int) -> gate.Refuse | None:
+    return _chat_refused(msgspec.structs.replace(task, is_known=False), who, now_ms)
+
+
 def _resend_always(**facts: Any) -> retry.RetryDecision:
     return retry.Retry(facts["now_ms"] + 1_000, pinned=True)
 
