@@ -160,9 +160,9 @@ def _repeated(evidence: Evidence, task: str, lines: list[LedgerLine]) -> Iterato
         yield f"{task} must not be repeated, but went out {len(lines)} times"
         return
     unknowns = [entry["at"] for entry in evidence.history(task) if entry["what"] == "unknown"]
-    for number, (_, later) in enumerate(pairwise(lines), start=1):
-        if sum(at <= later.at for at in unknowns) < 1:
-            yield f"{task} was repeated at {later.at} (no. {number}) with no unknown outcome recorded before"
+    for earlier, later in pairwise(lines):
+        if not any(earlier.at - evidence.behind_ms <= at <= later.at for at in unknowns):
+            yield f"{task} went out at {earlier.at} and {later.at} with no unknown outcome recorded in between"
 
 
 def a_warm_chat_stays(evidence: Evidence) -> Iterator[str]:

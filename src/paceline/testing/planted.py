@@ -28,6 +28,8 @@ BUGS = [
         python=("paceline.policy.retry.after_unknown", "_resend_always"), seeds=(-22,)),
     Bug("a new message id for every try", "I2", python=("paceline.worker.sender.whatsapp_id", "_new_id_each_time"),
         seeds=(43, 14)),
+    Bug("a repeat that is cut off counts as not sent", "I2",
+        python=("paceline.worker.recovery.answer_for_pending", "_forgets_the_second_try"), seeds=(-36,)),
     Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}, seeds=(-20,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
         seeds=(-20,)),
@@ -92,6 +94,8 @@ BUGS = [
         seeds=(-9,)),
     Bug("the breaker counts one number again and again", "I10", {
         "35_limits.lua": ("call('ZADD', key, now, phone)", "call('ZADD', key, now, '1')")}, seeds=(-9,)),
+    Bug("a ban is not remembered", "I10", {
+        "session_event.lua": ("  call('HSET', K.phone(phone), 'quarantined', 1)\n", "")}, seeds=(-11,)),
     Bug("a restored number's queue goes to another", "I10", {
         "requeue_phone.lua": ("  rescan(phone, a.now)\n", """
   for _, other in ipairs(call('ZRANGE', K.phones(), 0, -1)) do
