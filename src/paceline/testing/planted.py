@@ -48,6 +48,10 @@ BUGS = [
         "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
                          "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
         seeds=(31, 20)),
+    Bug("the first message of a job goes before all other jobs", "I5", {
+        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
+                         "  call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
+                         " queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")}, seeds=(-2,)),
     Bug("a job is closed by every task that ends", "I6", {
         "20_task.lua": ("if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end",
                         "if ended ~= 0 then call('DECRBY', K.job_open(job), ended); close_job(job, now) end")},
