@@ -28,13 +28,14 @@ TOGETHER = (1, 1, 2, 2, 3)
 BREATH_SECONDS = (0.0, 0.6)
 SLOW = {
     "ack_delay_ms": [300, 1_500],
-    "disconnect_after": 0.03,
+    "disconnect_after": 0.01,
     "delivered_delay_ms": [400, 4_000],
     "delivered_ratio": 0.7,
 }
-"""Most of the time a worker waits for an ack, so that most faults strike between a send and its outcome. Some acks are
-lost with their connection (without that a worker waits 75 s for one, and its number with it), and not everything is
-proven by a receipt. A number sends about one message a second."""
+"""Most of the time a worker waits for an ack, so that most faults strike between a send and its outcome. A few acks are
+lost with their connection (without that a worker waits 75 s for one, and its number with it; and with more of them
+SmartGuard would slow the numbers down), and not everything is proven by a receipt. A number sends about one message a
+second."""
 UNREADABLE = "Bad file format reading the append only file"
 END_SECONDS = 600.0
 """For everything to end after the last fault; reached only if something is broken."""

@@ -47,7 +47,7 @@ BUGS = [
     Bug("the newest is served first", "I5", {
         "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
                          "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
-        seeds=(31, 20)),
+        seeds=(-1, 20)),
     Bug("the first message of a job goes before all other jobs", "I5", {
         "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
                          "  call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
