@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from needed import skip_if
 from paceline.kits.node import missing_for
 from paceline.settings import Settings, load
 
@@ -38,13 +39,7 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
 
 
 def _need_node() -> None:
-    reason = missing_for(load(Settings).baileys_folder / "dist" / "src" / "main.js")
-    if reason is None:
-        return
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    print(reason)
-    pytest.skip(reason)
+    skip_if(missing_for(load(Settings).baileys_folder / "dist" / "src" / "main.js") or "")
 
 
 @pytest.fixture(scope="module")

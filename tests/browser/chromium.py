@@ -1,13 +1,13 @@
 """A real browser: Debian's Chromium, driven by Playwright."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from needed import skip_if
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -21,14 +21,9 @@ GRAVE = ("serious", "critical")
 
 def require_chromium() -> str:
     """Its path. What is missing is said; in CI it is an error, because these tests would silently not run."""
-    path = shutil.which("chromium")
-    if path is not None:
-        return path
-    reason = "no chromium (see tools/ensure-browser)"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    print(reason)
-    pytest.skip(reason)
+    path = shutil.which("chromium") or ""
+    skip_if("" if path else "no chromium (see tools/ensure-browser)")
+    return path
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 """Chaos: the real platform, as processes on a real Redis, hurt at random under load. `make chaos` runs it as long as
-one likes, `test_chaos` for half a minute.
+one likes, `test_chaos` with one fault of each kind.
 
     disk.py      the data directory on a filesystem of its own, which can be full or lose its power
     faults.py    what can be done to a platform, and what a seed draws of it

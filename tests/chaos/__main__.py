@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 from docker.engine import running, why_no_engine
 
-from .run import Report, percentiles, run
+from .run import Report, drawn_for, percentiles, run
 
 
 def main() -> int:
@@ -25,7 +25,8 @@ def main() -> int:
         parser.error(reason)
     print(f"seed {asked.seed}, {asked.minutes:g} minutes", flush=True)
     with running() if asked.docker else nullcontext() as engine:
-        report = run(asked.seed, asked.minutes * 60, (lambda line: None) if asked.quiet else _say, engine=engine)
+        say = (lambda line: None) if asked.quiet else _say
+        report = run(asked.seed, drawn_for(asked.minutes * 60), say, engine=engine)
     tell(report)
     return 1 if report.broken else 0
 
@@ -46,7 +47,8 @@ def tell(report: Report) -> None:
     print(
         f"{len(report.faults):,} faults in {report.seconds / 60:.1f} minutes ({hourly:,.0f} an hour); "
         f"{report.messages:,} messages, {report.on_the_wire:,} on the wire, {report.repeated} of them more than once "
-        f"after a recorded unknown; `up` started again {report.up_restarted} times"
+        f"after a recorded unknown; {report.unknown} outcomes were unknown at first, {report.suppressed} messages "
+        f"suppressed; `up` started again {report.up_restarted} times"
     )
     for what in report.broken[:20]:
         print("   ", what)

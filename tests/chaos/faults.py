@@ -1,12 +1,14 @@
 """What can be done to a platform, and what a seed draws of it. Each fault is over when `strike` returns: what follows
-is recovery."""
+is recovery. `strike_together` is for several that overlap."""
 
 import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 import redis
@@ -78,11 +80,29 @@ class Nemesis:
         self.up_restarted = 0
         """How often `up` itself had ended and was started again, as systemd would."""
 
-    def strike(self, fault: Fault) -> None:
-        deeds: dict[str, Callable[[], None]] = {
-            "kill": lambda: self._signal(fault.target, signal.SIGKILL),
+    def strike_together(self, faults: Sequence[Fault]) -> list[Fault]:
+        """Those that last begin first, and the others strike while they do; but the power is cut last, since nothing
+        more can happen to a machine that is off. Those that hit something."""
+        lasting = list({(fault.kind, fault.target): fault for fault in faults if fault.seconds}.values())
+        cuts = [fault for fault in faults if fault.kind == "power cut"]
+        at_once = [fault for fault in faults if not fault.seconds and fault not in cuts]
+        with ThreadPoolExecutor() as threads:
+            begun = [threads.submit(self.strike, fault) for fault in lasting]
+            time.sleep(min((fault.seconds for fault in lasting), default=0.0) / 2)
+            hits = [fault for fault in at_once if self.strike(fault)]
+            hits += [fault for fault, ended in zip(lasting, begun, strict=True) if ended.result()]
+        for fault in lasting:
+            # An engine that was dead at the time could not let its container go on.
+            if fault.kind == "stop":
+                self._reach(fault.target)(signal.SIGCONT)
+        return hits + [fault for fault in cuts if self.strike(fault)]
+
+    def strike(self, fault: Fault) -> bool:
+        """Whether it hit something: what it is meant for may be down from the fault before."""
+        deeds: dict[str, Callable[[], bool]] = {
+            "kill": lambda: self._reach(fault.target)(signal.SIGKILL),
             "stop": lambda: self._stop(fault),
-            "redis restart": lambda: self._signal("redis", signal.SIGTERM),
+            "redis restart": lambda: self._reach("redis")(signal.SIGTERM),
             "connections cut": lambda: self._order("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"),
             "scripts forgotten": lambda: self._order("SCRIPT", "FLUSH"),
             "memory limit": lambda: self._limit_memory(fault.seconds),
@@ -91,7 +111,7 @@ class Nemesis:
             "container removed": lambda: self._container("rm", fault.target, "-f"),
             "engine killed": lambda: self._kill_engine(fault.seconds),
         }
-        deeds[fault.kind]()
+        return deeds[fault.kind]()
 
     def keep_up(self) -> None:
         """`up` may give up, for example on a full disk; then somebody starts it again."""
@@ -100,40 +120,44 @@ class Nemesis:
             self.up_restarted += 1
             self._start()
 
-    def _signal(self, target: str, number: signal.Signals) -> None:
+    def _reach(self, target: str) -> Callable[[signal.Signals], bool]:
+        """What sends signals to the one that has this name now, also when another has it by then."""
         if self._engine is not None and target.startswith("worker-"):
-            self._container(CONTAINER_ORDERS[number], target)
-            return
-        pid = self._platform.pids().get(target)
-        with contextlib.suppress(ProcessLookupError):
-            if pid is not None:
-                os.kill(pid, number)
+            return lambda number: self._container(CONTAINER_ORDERS[number], target)
+        return partial(_signal, self._platform.pids().get(target))
 
-    def _stop(self, fault: Fault) -> None:
-        self._signal(fault.target, signal.SIGSTOP)
-        time.sleep(fault.seconds)
-        self._signal(fault.target, signal.SIGCONT)
+    def _stop(self, fault: Fault) -> bool:
+        signaled = self._reach(fault.target)
+        hit = signaled(signal.SIGSTOP)
+        if hit:
+            time.sleep(fault.seconds)
+            signaled(signal.SIGCONT)
+        return hit
 
-    def _container(self, order: str, target: str, *options: str) -> None:
+    def _container(self, order: str, target: str, *options: str) -> bool:
         assert self._engine is not None
-        # It may be gone from the fault before.
-        self._engine.docker(order, *options, f"wa_session_{target.removeprefix('worker-')}", check=False)
+        name = f"wa_session_{target.removeprefix('worker-')}"
+        return self._engine.docker(order, *options, name, check=False).returncode == 0
 
-    def _kill_engine(self, seconds: float) -> None:
+    def _kill_engine(self, seconds: float) -> bool:
         assert self._engine is not None
         self._engine.kill()
         time.sleep(seconds)
         self._engine.start()
+        return True
 
-    def _order(self, *command: str) -> None:
-        # Redis may be down from the fault before.
-        with contextlib.suppress(redis.RedisError):
+    def _order(self, *command: str) -> bool:
+        try:
             self._platform.redis.execute_command(*command)
+        except redis.RedisError:
+            return False
+        return True
 
-    def _limit_memory(self, seconds: float) -> None:
+    def _limit_memory(self, seconds: float) -> bool:
+        hit = False
         with contextlib.suppress(redis.RedisError):
             used = int(self._platform.redis.info("memory")["used_memory"])
-            self._order("CONFIG", "SET", "maxmemory", str(used + MARGIN_BYTES))
+            hit = self._order("CONFIG", "SET", "maxmemory", str(used + MARGIN_BYTES))
             time.sleep(seconds)
 
         def lifted() -> bool:
@@ -142,11 +166,13 @@ class Nemesis:
             return False
 
         wait_for("Redis to take its limit back", lifted)
+        return hit
 
-    def _fill_disk(self, seconds: float) -> None:
+    def _fill_disk(self, seconds: float) -> bool:
         assert self._disk is not None
         with self._filled(self._disk):
             time.sleep(seconds)
+        return True
 
     @contextlib.contextmanager
     def _filled(self, disk: Disk) -> Iterator[None]:
@@ -156,7 +182,7 @@ class Nemesis:
         finally:
             disk.free()
 
-    def _cut_power(self) -> None:
+    def _cut_power(self) -> bool:
         """All stand still, the disk loses what it was not forced to keep, all are gone; then the machine boots."""
         assert self._disk is not None
         assert self._platform.up is not None
@@ -173,8 +199,18 @@ class Nemesis:
         self._disk.unmount()
         self._disk.mount()
         self._start()
+        return True
 
     def _start(self) -> None:
         if self._platform.up is not None and self._platform.up.stdout is not None:
             self._platform.up.stdout.close()
         self._platform.start()
+
+
+def _signal(pid: int | None, number: signal.Signals) -> bool:
+    try:
+        if pid is not None:
+            os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return pid is not None

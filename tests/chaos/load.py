@@ -46,15 +46,25 @@ class Load:
     contacts: int
     """Of each job."""
     jobs: list[Asked] = field(default_factory=list)
+    stopped: dict[str, int] = field(default_factory=dict)
+    """Who said stop, and when that was answered."""
     events: list[str] = field(default_factory=list)
     """All of `jobs:events`, the newest first; the platform itself keeps the last 2,000."""
 
     def keep_busy(self) -> None:
-        """Another job once half of the last is done, now with `resend`, now with `hold`."""
+        """Another job once half of the last is done, now with `resend`, now with `hold`; and somebody says stop."""
         last = next((job for job in reversed(self.jobs) if len(job.contacts) > 1), None)
         if last is None or self.client.job(last)["progress"]["sent"] >= self.contacts // 2:
             on_unknown = self.rng.choice(["resend", "hold"])
             self.jobs.append(self.client.post_job(people(self.contacts), on_unknown=on_unknown))
+            last = self.jobs[-1]
+        self._hear_a_stop(last)
+
+    def _hear_a_stop(self, job: Asked) -> None:
+        """From somebody whose turn has come, is coming or is over: nobody here knows."""
+        who = self.rng.choice(job.contacts)
+        self.client.suppress(who)
+        self.stopped.setdefault(who, self.platform.now_ms())
 
     def recovery_seconds(self, session: str | None) -> float:
         """Until a message that is asked for now has gone out, from that session if one is named."""

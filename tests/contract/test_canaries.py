@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
+from paceline.gateway import checks
+from paceline.gateway.schemas import JobRequest
 from paceline.kits.logging import configure_logging
 from paceline.kits.secrets import derive
 
@@ -64,6 +66,21 @@ async def test_nothing_secret_is_logged_or_answered_on_the_way_and_in_errors(
         # A field that the caller misnamed is named back to the caller alone.
         told = [answer.text for answer in answers if answer.status_code != 400]
         assert all(secret not in text for text in told)
+
+
+async def test_a_planted_handler_that_logs_a_text_is_seen(
+    platform: Platform, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were what people write logged once, the test above would say so."""
+    checked = checks.job
+
+    def logs_it(request: JobRequest) -> None:
+        structlog.get_logger().info("job", request=str(request))
+        checked(request)
+
+    monkeypatch.setattr(checks, "job", logs_it)
+    with pytest.raises(AssertionError, match=f"'{TEXT}' not in"):
+        await test_nothing_secret_is_logged_or_answered_on_the_way_and_in_errors(platform, log, monkeypatch)
 
 
 async def test_a_line_about_a_request_names_the_route_and_the_id_but_no_number(

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from paceline.gateway import stretches
+
 from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, SESSION, Platform, big_job, refused
 
 JSON = {"Content-Type": "application/json"}
@@ -196,6 +198,22 @@ async def test_strict_refuses_all_and_lists_the_bad_ones(platform: Platform) -> 
         answer = await platform.gateway.post("/v1/jobs", json={**GOOD, "contacts": [FRIEND, "x"], "strict": True})
     error = refused(answer, 422, "CONTACTS_REJECTED", "contacts")
     assert error["details"]["rejected"] == [{"index": 1, "to": "x", "code": "INVALID_NUMBER"}]
+
+
+async def test_a_planted_gateway_that_stores_before_it_refuses_is_seen(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were half of a refused job kept, `nothing_stored` would say so."""
+    sifted = stretches.sifted
+
+    async def stores_first(*facts: Any) -> Any:
+        sift = await sifted(*facts)
+        await platform.store.jobs.stage(platform.intake.new_job_id(NOON), sift.accepted)
+        return sift
+
+    monkeypatch.setattr(stretches, "sifted", stores_first)
+    with pytest.raises(AssertionError, match="something was stored"):
+        await test_strict_refuses_all_and_lists_the_bad_ones(platform)
 
 
 @pytest.mark.parametrize("contacts", [["x"], ["١٢٣٤٥٦٧٨٩٠١٢"], ["972529876543x"], [""]], ids=repr)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from needed import skip_if
 
 PROJECT = Path(__file__).parents[2]
 ROOT = Path(os.environ.get("PACELINE_TEST_DOCKER", "/var/tmp/paceline-docker"))
@@ -46,26 +46,16 @@ def why_no_engine() -> str:
 
 
 def require_engine() -> None:
-    _require_none(why_no_engine())
+    skip_if(why_no_engine())
 
 
 def require_node() -> None:
-    _require_none(_missing("tools/ensure-node", "node", "npm"))
+    skip_if(_missing("tools/ensure-node", "node", "npm"))
 
 
 def _missing(see: str, *programs: str) -> str:
     missing = [name for name in programs if shutil.which(name) is None]
     return f"no {', '.join(missing)} (see {see})" if missing else ""
-
-
-def _require_none(reason: str) -> None:
-    """What is missing is said; in CI it is an error, because these tests would silently not run."""
-    if not reason:
-        return
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    print(reason)
-    pytest.skip(reason)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from needed import skip_if
 from paceline.launcher.children import Child, ChildSpec
 from paceline.launcher.data import DataDirectory
 from paceline.launcher.errors import LauncherError
@@ -24,8 +25,7 @@ SYSTEM = find_binary()
 def binary(request: pytest.FixtureRequest) -> RedisBinary:
     if request.param == "embedded":
         return EMBEDDED
-    if SYSTEM.path == EMBEDDED.path:
-        pytest.skip("no system redis-server; see tools/ensure-redis")
+    skip_if("no system redis-server; see tools/ensure-redis" if SYSTEM.path == EMBEDDED.path else "")
     return SYSTEM
 
 

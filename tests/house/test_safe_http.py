@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from needed import skip_if
 from paceline.kits import safe_http
 from paceline.kits.addresses import is_public
 from paceline.kits.safe_http import BadAnswer, SafeHttp, Unreachable, UnsafeUrl
@@ -273,11 +274,11 @@ def certified(folder: Path, name: str) -> tuple[Path, Path]:
     return key, certificate
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
 async def test_over_tls_the_certificate_must_be_of_the_name_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The address is ours to choose, the name is not: pinning must not loosen who is at the other end."""
+    skip_if("no openssl to make a certificate with" if shutil.which("openssl") is None else "")
     key, certificate = certified(tmp_path, "good.example")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)

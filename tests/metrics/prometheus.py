@@ -1,6 +1,5 @@
 """Debian's Prometheus and promtool, if they are here; `tools/ensure-prometheus` installs them."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -8,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 import yaml
+
+from needed import skip_if
 
 from .boards import DEPLOY
 
@@ -19,12 +19,7 @@ PROGRAMS = ("prometheus", "promtool")
 def need_prometheus() -> None:
     """Skips the test with a reason where they are missing; in CI that is a failure."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
-    if not missing:
-        return
-    reason = f"no {' and no '.join(missing)} here (tools/ensure-prometheus says why)"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    skip_if(f"no {' and no '.join(missing)} here (tools/ensure-prometheus says why)" if missing else "")
 
 
 def promtool(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from needed import skip_if
 from paceline.domain.errors import ConfigError
 from paceline.orchestrator.provisioning import new_runner
 from paceline.orchestrator.runners.container import Containers
@@ -50,9 +51,9 @@ def test_a_baileys_worker_has_an_image_of_its_own_and_the_key_of_its_login(tmp_p
     assert "AUTH_KEY" not in " ".join(containers(tmp_path).config(spec())["Env"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_volume_that_was_ours_becomes_the_workers(tmp_path: Path) -> None:
     """A session that moves from a process to a container keeps its journal, and can write to it."""
+    skip_if("only root can give files away" if os.geteuid() != 0 else "")
     journal, other = tmp_path / "sessions" / "s1" / "journal.jsonl", tmp_path / "ledger" / "s2.jsonl"
     for path in (journal, other):
         path.parent.mkdir(parents=True)

@@ -37,6 +37,9 @@ def test_no_seed_breaks_a_promise(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(runs) >= len(DRILLS) + AT_LEAST
     assert sum(run.faults for run in runs) > len(runs), "the runs were too quiet to prove anything"
     assert sum(run.messages for run in runs) > len(runs)
+    quiet = [plan for plan in (scenario.draw(run.seed) for run in runs) if plan.is_quiet]
+    overtaking = [plan for plan in quiet if len({job.priority for job in plan.jobs}) > 1]
+    assert len(overtaking) > 10, "the runs were too loud to show whose turn it was"
 
 
 def _while_there_is_time(runs: Iterator[Run]) -> Iterator[Run]:

@@ -37,10 +37,13 @@ def _platform() -> list[Scenario]:
     again = plain_job("again", EARLY + 90_000, 40)
     late = plain_job("late", EARLY + 20 * MINUTE_MS, 20, priority=2)
     many = [plain_job("many", EARLY, 40)]
+    bans = drill(11, FAST, many, start_ms=EARLY, phones=3, behaviour=banned, restores=True, patience_ms=MINUTE_MS)
+    # A session that is banned says nothing more; only another one of its number could go on.
+    second = msgspec.structs.replace(bans.phones[0], session="second")
     return [
         drill(9, FAST, [*many, again, late], start_ms=EARLY, phones=4, behaviour=locked),
         drill(10, FAST, [*many, late], start_ms=EARLY, phones=2, behaviour=slowed),
-        drill(11, FAST, many, start_ms=EARLY, phones=3, behaviour=banned, restores=True, patience_ms=MINUTE_MS),
+        msgspec.structs.replace(bans, phones=[*bans.phones, second]),
     ]
 
 
@@ -126,7 +129,14 @@ def _proven_late() -> list[Scenario]:
     return [drill(22, FAST, [job], start_ms=EARLY, behaviour=unseen)]
 
 
+def _cut_off() -> list[Scenario]:
+    """Acks and receipts get lost and workers die waiting for them, so that repeats are cut off, too."""
+    silent = Behaviour(ack_delay_ms=(20, 200), lost_ack=0.9, delivered_ratio=0.0)
+    faults = Faults(crash=0.04, until_ms=EARLY + HOUR_MS)
+    return [drill(36, FAST, [plain_job("many", EARLY, 12)], start_ms=EARLY, phones=4, behaviour=silent, faults=faults)]
+
+
 DRILLS = [
     *_pace(), *_closing(), *_platform(), *_buttons(), *_shared(), *_guarded(), *_posted(), *_proven_late(),
-    *_paused_sessions(), *AROUND,
+    *_paused_sessions(), *AROUND, *_cut_off(),
 ]  # fmt: skip

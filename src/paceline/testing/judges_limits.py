@@ -49,8 +49,7 @@ def nothing_moves_to_another_number(evidence: Evidence) -> Iterator[str]:
     phones: dict[str, set[str]] = defaultdict(set)
     outside = evidence.outside
     for placed in (*outside.routed, *outside.handed, *outside.parked):
-        if placed.phone:
-            phones[placed.task].add(placed.phone)
+        phones[placed.task].add(placed.phone)
     for event in evidence.wire:
         phones[event.task_id].add(evidence.phone_of(event))
     for task, seen in phones.items():
@@ -73,7 +72,7 @@ def people_it_knows_go_on(evidence: Evidence) -> Iterator[str]:
         if told.kind == "RECEIVED":
             heard.setdefault((told.phone, told.who), told.ended)
     for placed in evidence.outside.parked:
-        if placed.reason in ("TIME_LOCKED", "CAPPED") and placed.phone:
+        if placed.reason in ("TIME_LOCKED", "CAPPED"):
             known_at = heard.get((placed.phone, evidence.to(placed.task)))
             if known_at is not None and known_at < placed.asked:
                 yield f"{placed.task} was put aside at {placed.at}, though {placed.phone} had heard of them {known_at}"

@@ -5,16 +5,16 @@ import hashlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from paceline.domain.ids import parse_task_id, whatsapp_id
+from paceline.domain.ids import whatsapp_id
 from paceline.policy.retry import RetrySettings
 from paceline.store.jobs import MessageView
-from paceline.testing.evidence import Evidence
+from paceline.testing.evidence import Evidence, index_of
 from paceline.testing.outside import Told
 from paceline.worker.drivers.ledger import LedgerLine
 from paceline.worker.drivers.whatsapp import receipts_of
 
-PATIENCE_MS = 15_000
-"""By then a task of higher priority is routed, and what was handed over before it has gone out."""
+PATIENCE_MS = 1_000
+"""A hand-over may have been decided so long before it was made."""
 WENT_OUT = ("sent", "delivered", "read")
 
 
@@ -116,32 +116,49 @@ def what_was_asked_is_what_went_out(evidence: Evidence) -> Iterator[str]:
 
 
 def first_things_first(evidence: Evidence) -> Iterator[str]:
-    """In a quiet world: nothing of a lower priority is handed over while something higher has long been waiting."""
+    """In a quiet world: nothing of a lower priority is handed over while something higher waits for the same number.
+    What has no place in the number's queue yet does not count: it is routed when there is room."""
     if not evidence.scenario.is_quiet:
         return
-    for phone, lines in evidence.by_phone.items():
-        seen = [(evidence.messages[line.task_id], line) for line in lines]
-        for low, line in seen:
-            for high, other in seen:
-                waited = line.at - evidence.due_at(other.task_id)
-                if high.job.priority > low.job.priority and other.at > line.at and waited > PATIENCE_MS:
-                    yield f"{phone}: {line.task_id} went before {other.task_id}, which has priority {high.job.priority}"
+    since = {placed.task: placed.at for placed in evidence.outside.routed}
+    handed = [(placed, evidence.messages[placed.task].job.priority) for placed in evidence.outside.handed]
+    for at, (low, priority) in enumerate(handed):
+        for high, higher in handed[at + 1 :]:
+            is_overtaken = high.phone == low.phone and higher > priority
+            if is_overtaken and low.at - max(since[high.task], evidence.due_at(high.task)) > PATIENCE_MS:
+                yield f"{low.phone}: {low.task} was handed over before {high.task}, which has priority {higher}"
 
 
 def first_come_first_served(evidence: Evidence) -> Iterator[str]:
-    """Among messages of one job and one number that nothing held up by itself."""
-    parked = {placed.task for placed in evidence.outside.parked}
+    """Among messages of one number that nothing held up by itself: those of one job in its order, those of one priority
+    in the order in which they got to the number."""
+    turns = {placed.task: turn for turn, placed in enumerate(evidence.outside.routed)}
     for phone, lines in evidence.by_phone.items():
-        newest: dict[str, int] = {}
-        for line in lines:
-            job_id, index = parse_task_id(line.task_id) or ("", 0)
-            if line.repeat or any(entry["what"] != "sent" for entry in evidence.history(line.task_id)):
-                continue
-            if line.task_id in parked:
-                continue
-            if newest.get(job_id, -1) > index:
-                yield f"{phone}: {line.task_id} went out after no. {newest[job_id]} of the same job"
-            newest[job_id] = max(index, newest.get(job_id, -1))
+        newest: dict[str | int, int] = {}
+        for line in _went_straight(evidence, lines):
+            job = evidence.messages[line.task_id].job
+            places: dict[str | int, int] = {job.job_id: index_of(line.task_id)}
+            if _waits_only_its_turn(evidence, job.job_id):
+                places[job.priority] = turns[line.task_id]
+            for among, place in places.items():
+                if newest.get(among, -1) > place:
+                    yield f"{phone}: {line.task_id} went out after no. {newest[among]} of {among}, being no. {place}"
+                newest[among] = max(place, newest.get(among, -1))
+
+
+def _went_straight(evidence: Evidence, lines: list[LedgerLine]) -> Iterator[LedgerLine]:
+    parked = {placed.task for placed in evidence.outside.parked}
+    for line in lines:
+        tried = any(entry["what"] != "sent" for entry in evidence.history(line.task_id))
+        if not (line.repeat or tried or line.task_id in parked):
+            yield line
+
+
+def _waits_only_its_turn(evidence: Evidence, job_id: str) -> bool:
+    """Nobody paused the job, and none of it is for later."""
+    plan = evidence.world.jobs[job_id]
+    is_paused = any(evidence.outside.presses("pause_job", which=job_id))
+    return not (is_paused or plan.delay_ms or plan.spread_minutes)
 
 
 def one_id_one_number(evidence: Evidence) -> Iterator[str]:
@@ -160,9 +177,9 @@ def _repeated(evidence: Evidence, task: str, lines: list[LedgerLine]) -> Iterato
         yield f"{task} must not be repeated, but went out {len(lines)} times"
         return
     unknowns = [entry["at"] for entry in evidence.history(task) if entry["what"] == "unknown"]
-    for number, (_, later) in enumerate(pairwise(lines), start=1):
-        if sum(at <= later.at for at in unknowns) < 1:
-            yield f"{task} was repeated at {later.at} (no. {number}) with no unknown outcome recorded before"
+    for earlier, later in pairwise(lines):
+        if not any(earlier.at - evidence.behind_ms <= at <= later.at for at in unknowns):
+            yield f"{task} went out at {earlier.at} and {later.at} with no unknown outcome recorded in between"
 
 
 def a_warm_chat_stays(evidence: Evidence) -> Iterator[str]:

@@ -115,6 +115,8 @@ class Outside:
         self._jobs = jobs
         self.claims: list[Claim] = []
         self.handed: list[Placed] = []
+        self._last_with: dict[str, str] = {}
+        """The number a task was last handed to."""
         self.parked: list[Placed] = []
         self.routed: list[Placed] = []
         self.terms: dict[str, list[Terms]] = defaultdict(lambda: [Terms(0)])
@@ -185,10 +187,12 @@ class Outside:
         if done and order["final"]["kind"] == "send":
             task = msgspec.json.decode(order["final"]["entry"])["task"]
             self.handed.append(Placed(now_ms, task, order["phone"]))
+            self._last_with[task] = order["phone"]
 
     def _settle_task(self, order: dict[str, Any], now_ms: int) -> None:
         if order["outcome"] == "parked":
-            self.parked.append(Placed(now_ms, order["task"], "", order.get("reason", ""), order["now"]))
+            phone = self._last_with[order["task"]]
+            self.parked.append(Placed(now_ms, order["task"], phone, order.get("reason", ""), order["now"]))
         elif order["outcome"] in ("retry", "failed"):
             _, repeat, refused = order.get("message", "").partition("a repeat was refused: ")
             code = refused if repeat else order.get("code", "")

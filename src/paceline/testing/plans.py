@@ -159,7 +159,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_quiet(self) -> bool:
         """Nothing holds a message up but the pace, its turn and its number's hours."""
-        held_up = self.deeds or self.global_rpm or self.frequency[0] or self.faults.crash
+        held_up = self.deeds or self.global_rpm or self.frequency[0] or self.faults != Faults()
         people = [to for job in self.jobs for to in set(job.contacts)]
         return not (
             held_up
@@ -175,6 +175,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 def _is_troubled(behaviour: Behaviour) -> bool:
     return bool(
         behaviour.lost_ack
+        or behaviour.slow_ack
+        or behaviour.disconnect_before
         or behaviour.ban
         or behaviour.time_lock
         or behaviour.new_chats

@@ -28,6 +28,8 @@ BUGS = [
         python=("paceline.policy.retry.after_unknown", "_resend_always"), seeds=(-22,)),
     Bug("a new message id for every try", "I2", python=("paceline.worker.sender.whatsapp_id", "_new_id_each_time"),
         seeds=(43, 14)),
+    Bug("a repeat that is cut off counts as not sent", "I2",
+        python=("paceline.worker.recovery.answer_for_pending", "_forgets_the_second_try"), seeds=(-36,)),
     Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}, seeds=(-20,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
         seeds=(-20,)),
@@ -45,7 +47,11 @@ BUGS = [
     Bug("the newest is served first", "I5", {
         "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
                          "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
-        seeds=(31, 20)),
+        seeds=(-1, 20)),
+    Bug("the first message of a job goes before all other jobs", "I5", {
+        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
+                         "  call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
+                         " queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")}, seeds=(-2,)),
     Bug("a job is closed by every task that ends", "I6", {
         "20_task.lua": ("if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end",
                         "if ended ~= 0 then call('DECRBY', K.job_open(job), ended); close_job(job, now) end")},
@@ -80,6 +86,8 @@ BUGS = [
         "35_limits.lua": ("call('HSET', key, 'restriction', kind, 'restrictedUntil', ends_at)", "")}, seeds=(-9,)),
     Bug("a restricted number puts off people it knows, too", "I10", {
         "60_heads.lua": ("not locked or knows(phone, item.to)", "not locked")}, seeds=(-19,)),
+    Bug("the gate puts off people the number knows", "I10",
+        python=("paceline.policy.gate._chat_refused", "_knows_nobody"), seeds=(-19,)),
     Bug("the breaker trips at the second number", "I10", {
         "35_limits.lua": ("if call('ZCARD', key) < C.breaker_phones or", "if call('ZCARD', key) < 2 or")},
         seeds=(8,)),
@@ -90,6 +98,8 @@ BUGS = [
         seeds=(-9,)),
     Bug("the breaker counts one number again and again", "I10", {
         "35_limits.lua": ("call('ZADD', key, now, phone)", "call('ZADD', key, now, '1')")}, seeds=(-9,)),
+    Bug("a ban is not remembered", "I10", {
+        "session_event.lua": ("  call('HSET', K.phone(phone), 'quarantined', 1)\n", "")}, seeds=(-11,)),
     Bug("a restored number's queue goes to another", "I10", {
         "requeue_phone.lua": ("  rescan(phone, a.now)\n", """
   for _, other in ipairs(call('ZRANGE', K.phones(), 0, -1)) do

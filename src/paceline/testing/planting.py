@@ -13,7 +13,8 @@ from paceline.orchestrator.provisioner import Provisioner
 from paceline.orchestrator.runners.base import Seen
 from paceline.policy import gate, pacing, retry, routing, smartguard
 from paceline.policy.trust import Level, Policy
-from paceline.worker import servertime
+from paceline.worker import decisions, servertime
+from paceline.worker.book import Entry
 
 Mutation = dict[str, tuple[str, str]]
 
@@ -42,8 +43,23 @@ def _always_give(task: gate.OutboxTask, who: Any, rules: Any, *, lease_ms: int, 
     return gate.Give(task.send_after, lease_until - 1_000, lease_until)
 
 
+_chat_refused = gate._chat_refused
+
+
+def _knows_nobody(task: gate.OutboxTask, who: Any, now_ms: int) -> gate.Refuse | None:
+    return _chat_refused(msgspec.structs.replace(task, is_known=False), who, now_ms)
+
+
 def _resend_always(**facts: Any) -> retry.RetryDecision:
     return retry.Retry(facts["now_ms"] + 1_000, pinned=True)
+
+
+_answer_for_pending = decisions.answer_for_pending
+
+
+def _forgets_the_second_try(entry: Entry | None) -> Any:
+    is_cut_off_again = entry is not None and entry.in_doubt and entry.outcome is None
+    return decisions.NotSent() if is_cut_off_again else _answer_for_pending(entry)
 
 
 def _no_rolling_minute(pace: pacing.Pace, sends: Any, gap_ms: int, starts: Any = None) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from paceline.domain.jobs import Strategy
 from paceline.policy.trust import DAY_MS, Policy, parse
 from paceline.settings import read_policy
+from paceline.testing import quiet
 from paceline.testing.around import draw_around, draw_fleet, draw_jumps, draw_stop_words, with_files
 from paceline.testing.drills import DRILLS
 from paceline.testing.plans import (
@@ -39,6 +40,8 @@ def draw(seed: int) -> Scenario:
     """The run of a seed; negative ones are the drills."""
     if seed < 0:
         return DRILLS[-seed - 1]
+    if quiet.is_drawn(seed):
+        return quiet.draw_quiet(seed)
     rng = Random(seed)
     policy = rng.choice([FAST, FAST, BURSTY, GROWING, GROWING, TIGHT, TIGHT, *PRESETS])
     hold_only = rng.random() < 0.4
