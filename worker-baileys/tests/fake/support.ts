@@ -8,18 +8,22 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { UserFacingSocketConfig } from "baileys";
+import { Agent, fetch } from "undici";
 import type { FakeEvent } from "../../fake-whatsapp/src/events.js";
 import type { LedgerLine } from "../../fake-whatsapp/src/ledger.js";
 import { FakeWhatsApp } from "../../fake-whatsapp/src/server.js";
 import { trustRoot } from "../trust-preload.js";
 import { Client, trusting, waitFor } from "./client.js";
 
+/** Twenty that link at once keep a busy machine from answering for longer than the ten seconds a connection has by default. */
+const patient = new Agent({ connect: { timeout: 120_000 } });
+
 export class AdminClient {
   constructor(readonly url: string) {}
 
   async call<Answer = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<Answer> {
     const payload = body === undefined ? {} : { body: JSON.stringify(body) };
-    const response = await fetch(this.url + path, { method, ...payload });
+    const response = await fetch(this.url + path, { method, dispatcher: patient, ...payload });
     const answer = (await response.json()) as Answer & { error?: string };
     if (!response.ok) throw new Error(`${response.status} ${answer.error}`);
     return answer;
