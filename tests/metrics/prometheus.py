@@ -57,6 +57,8 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The result at this moment; a fault in the expression is an error."""
         answer = httpx.get(f"{self._url}/api/v1/query", params={"query": expression}, trust_env=False, timeout=30)
+        if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+            raise httpx.TransportError("it is not ready yet")
         assert answer.status_code == 200, (expression, answer.text)
         found: list[dict[str, Any]] = answer.json()["data"]["result"]
         return found
