@@ -7,7 +7,7 @@ export default {
       <div v-for="tile in tiles" :key="tile.label" class="tile" :class="tile.tone ? 'tile--' + tile.tone : ''">
         <dt>{{ tile.label }}</dt>
         <dd>
-          <span class="tile-figure">{{ figure(tile) }}<small v-if="tile.of"> / {{ tile.of.toLocaleString() }}</small></span>
+          <span :class="['tile-figure', { 'tile-figure--time': tile.at }]">{{ figure(tile) }}<small v-if="tile.of"> / {{ tile.of.toLocaleString() }}</small></span>
           <a v-if="tile.href" class="tile-note" :href="tile.href">{{ tile.note }}</a>
           <span v-else class="tile-note">{{ note(tile) }}</span>
         </dd>
