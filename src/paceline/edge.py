@@ -125,12 +125,14 @@ class Keys:
     def requires(self, *scopes: str) -> Guard:
         """Any one of these; `admin` includes them all."""
 
+        good = frozenset({*scopes, "admin"})
+
         async def guard(connection: Connection, _handler: BaseRouteHandler) -> None:
             now_ms = self._clock.now_ms()
             record = await self._identified(connection, now_ms)
             connection.scope["auth"] = record
             self._count(connection, record, now_ms)
-            if not {*scopes, "admin"} & {*record.scopes}:
+            if good.isdisjoint(record.scopes):
                 raise Forbidden("FORBIDDEN", f"this key has no {scopes[0]!r} scope", details={"scope": scopes[0]})
 
         guard.required_scopes = scopes  # type: ignore[attr-defined]  # for the test that walks all routes
@@ -165,6 +167,8 @@ class Keys:
     def _count(self, connection: Connection, record: ApiKeyRecord, now_ms: int) -> None:
         """One request of this key, unless its limit or that of all keys is reached: then it counts for neither."""
         rate = self._limits.per_key if record.rate_per_minute is None else record.rate_per_minute
+        if not rate and not self._limits.all_keys:
+            return
         # The names cannot meet: a key's id is never the star.
         asked = [
             (name, per_minute)
@@ -243,7 +247,8 @@ def _seconds(ms: int) -> int:
 
 def _address(connection: Connection) -> str:
     """Whom to count failures against. Of an IPv6 address its /64, which is what one customer of a provider has."""
-    host = connection.client.host if connection.client else ""
+    client = connection.scope["client"]
+    host = client[0] if client else ""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

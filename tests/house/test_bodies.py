@@ -153,5 +153,5 @@ class TestRoom:
 
         asked = {**scope(content_length=str(self.LARGE), content_type="image/png"), "route_handler": Handler}
         assert await self.ask(bodies, asked, b"x" * self.LARGE) == "read"
-        asked["headers"] = scope(content_type="multipart/form-data; boundary=b")["headers"]
+        asked = {**scope(content_type="multipart/form-data; boundary=b"), "route_handler": Handler}
         assert await self.ask(bodies, asked, b"x" * self.LARGE) == "BODIES_FULL"

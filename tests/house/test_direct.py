@@ -9,31 +9,32 @@ from litestar import Response, post
 from paceline import apidoc
 from paceline.domain.errors import Unauthorized
 from paceline.edge import translate
+from paceline.kits.headers import header
 from paceline.kits.web import MEGABYTE, AnyRequest, Problem, create_service, json_answer, read_body
 
 
 def guard(connection: Any, _handler: Any) -> None:
-    if connection.headers.get("x-api-key") != "good":
+    if header(connection.scope, b"x-api-key") != "good":
         raise Unauthorized("UNAUTHORIZED", "no")
 
 
-async def answer(request: AnyRequest) -> Response[bytes]:
+async def answer(request: AnyRequest) -> bytes:
     body = await read_body(request, dict[str, int])
     if body.get("problem"):
         raise Problem(409, "CONFLICT", "not now")
     if body.get("fault"):
         raise RuntimeError("text that must not be told")
-    return json_answer(b'{"ok":true}', 200)
+    return b'{"ok":true}'
 
 
-@post("/hot", status_code=200, guards=[guard], opt={"direct": True})
+@post("/hot", status_code=200, guards=[guard], opt={"direct": answer})
 async def hot(request: AnyRequest) -> Response[bytes]:
-    return await answer(request)
+    return json_answer(await answer(request), 200)
 
 
 @post("/plain", status_code=200, guards=[guard])
 async def plain(request: AnyRequest) -> Response[bytes]:
-    return await answer(request)
+    return json_answer(await answer(request), 200)
 
 
 @pytest.mark.parametrize(

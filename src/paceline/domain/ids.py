@@ -14,11 +14,13 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LETTERS = frozenset(_CROCKFORD)
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _ULID_LENGTH = 26
+_CHANCE = range(70, -1, -10)
 
 
 def new_ulid(now_ms: int, rng: "Random") -> str:
     """48 bits of time and 80 bits of chance, sortable by time."""
-    return _written((now_ms << 80) | rng.getrandbits(80))
+    chance = rng.getrandbits(80)
+    return _time_of(now_ms) + "".join([_PAIRS[(chance >> shift) & 1023] for shift in _CHANCE])
 
 
 def derived_job_id(*parts: str) -> str:
@@ -28,6 +30,12 @@ def derived_job_id(*parts: str) -> str:
     """
     named = "\0".join(parts).encode()
     return _written(int.from_bytes(hashlib.sha256(named).digest()[:16], "big"))
+
+
+@lru_cache(maxsize=4)
+def _time_of(now_ms: int) -> str:
+    """Many ids are made in one millisecond."""
+    return _written(now_ms << 80)[:10]
 
 
 def _written(value: int) -> str:

@@ -32,6 +32,8 @@ def canonical(raw: str) -> str | None:
     """The digits of a possible international number, or None."""
     if len(raw) > _MAX_RAW_LENGTH:
         return None
+    if raw.isascii() and raw.isdigit():
+        return raw if _is_possible(raw[:_COUNTRY_LENGTH], len(raw)) else None
     text = raw.strip()
     for suffix in _SUFFIXES:
         text = text.removesuffix(suffix)
@@ -39,7 +41,7 @@ def canonical(raw: str) -> str | None:
     digits = text[1:] if text.startswith("+") else text
     if not digits.isascii() or not digits.isdigit():
         return None
-    return digits if _split(digits) else None
+    return digits if _is_possible(digits[:_COUNTRY_LENGTH], len(digits)) else None
 
 
 def plainly_canonical(raws: Sequence[str]) -> list[str]:
@@ -50,7 +52,7 @@ def plainly_canonical(raws: Sequence[str]) -> list[str]:
         kinds = {(first, min(lengths)) for first in beginnings(digits, _COUNTRY_LENGTH, lengths)}
     else:
         kinds = set(zip(map(_FIRST, digits), map(len, digits), strict=True))
-    impossible = {kind for kind in kinds if not _split(kind[0].ljust(kind[1], "0"))}
+    impossible = {kind for kind in kinds if not _is_possible(*kind)}
     if not impossible:
         return digits
     return ["" if (to[:_COUNTRY_LENGTH], len(to)) in impossible else to for to in digits]
@@ -114,6 +116,12 @@ def zones(digits: str) -> tuple[str, ...]:
     country, national = parts
     found = time_zones_for_geographical_number(PhoneNumber(country_code=country, national_number=int(national)))
     return tuple(zone for zone in found if zone != UNKNOWN_TIMEZONE)
+
+
+@lru_cache(maxsize=16_384)
+def _is_possible(beginning: str, length: int) -> bool:
+    """Of a number that begins so and has so many digits."""
+    return _split(beginning.ljust(length, "0")) is not None
 
 
 def _split(digits: str) -> tuple[int, str] | None:

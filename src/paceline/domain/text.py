@@ -10,8 +10,12 @@ TEXT_LIMIT = 4096
 _VARIABLE = re.compile(r"\{\{\s*([^\W\d][\w.-]{0,63})\s*\}\}")
 
 
-@lru_cache(maxsize=1024)
 def variables(text: str) -> frozenset[str]:
+    return _variables(text) if "{{" in text else frozenset()
+
+
+@lru_cache(maxsize=1024)
+def _variables(text: str) -> frozenset[str]:
     return frozenset(_VARIABLE.findall(text))
 
 

@@ -59,7 +59,8 @@ def template(text: str, field: str) -> None:
     """A text with variables: what is certain for every recipient; the rest is judged contact by contact."""
     if not text.strip():
         raise BadRequest("EMPTY_TEXT", "the text is empty", field=field)
-    _length(len(render(text, dict.fromkeys(variables(text), ""))), field)
+    named = variables(text)
+    _length(len(render(text, dict.fromkeys(named, "")) if named else text), field)
 
 
 def plain_text(text: str, field: str) -> None:

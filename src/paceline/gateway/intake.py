@@ -226,10 +226,8 @@ class Intake:
             await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer
         when = picture.single(phone, priority=job.priority, start_ms=job.scheduled_at(0))
-        draft = receipts.send_receipt(job.job_id, None, when)
-        accepted = await self._store.jobs.accept_send(
-            job, contact, phone, now_ms=now_ms, idem=receipts.idem(job.accepted_by, idem_key, draft)
-        )
+        idem = idem_key and receipts.idem(job.accepted_by, idem_key, receipts.send_receipt(job.job_id, None, when))
+        accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms, idem=idem or None)
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)

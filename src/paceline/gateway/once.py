@@ -48,7 +48,7 @@ class Once:
 
 async def _fingerprint(request: AnyRequest, body: bytes | None) -> str:
     """The path, the query (where a job's options stand beside a CSV) and the body."""
-    hashed = hashlib.sha256(request.url.path.encode())
+    hashed = hashlib.sha256(request.scope["path"].encode())
     if query := request.scope["query_string"]:
         hashed.update(b"?" + query)
     hashed.update(b"\n")

@@ -48,6 +48,14 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
 
         return json_answer(await once.answer(request, work), 202)
 
+    async def one(request: AnyRequest) -> bytes:
+        asked = await read_body(request, SendRequest)
+
+        async def work(job_id: str, key: str | None, now_ms: int) -> SendAccepted:
+            return await intake.send(asked, by=holder(request), job_id=job_id, idem_key=key, now_ms=now_ms)
+
+        return await once.answer(request, work)
+
     @post(
         "/api/v1/send",
         status_code=200,
@@ -55,18 +63,13 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         tags=["Sending"],
         guards=[keys.requires("send")],
         security=KEY,
-        opt={"body": SendRequest, "direct": True},
+        opt={"body": SendRequest, "direct": one},
         responses={200: ResponseSpec(SendAccepted, media_type=MediaType.JSON, description="Queued")},
     )
     async def send(request: AnyRequest) -> Response[bytes]:
         """The number is chosen at once unless one is named. Give an Idempotency-Key header to be able to repeat it
         safely."""
-        asked = await read_body(request, SendRequest)
-
-        async def work(job_id: str, key: str | None, now_ms: int) -> SendAccepted:
-            return await intake.send(asked, by=holder(request), job_id=job_id, idem_key=key, now_ms=now_ms)
-
-        return json_answer(await once.answer(request, work), 200)
+        return json_answer(await one(request), 200)
 
     @post(
         "/api/v1/send/batch",

@@ -17,6 +17,7 @@ from typing import Any
 from litestar.types import Receive
 
 from paceline.kits.headers import header
+from paceline.kits.http_cycle import Cycle
 from paceline.kits.http_protocol import WHOLE
 from paceline.kits.problem import Problem
 
@@ -36,6 +37,14 @@ class BodyLimits:
     """How long a caller may send nothing while we wait for more of its body."""
     room_bytes: int = 64 * 1_048_576
     """Bodies that are held in memory at once, all together."""
+
+
+def at_hand(scope: Any, cycle: Cycle | None) -> bytes | None:
+    """A body that has come and costs nothing more: no room, no time."""
+    if cycle is None or WHOLE not in scope or header(scope, b"content-encoding") is not None:
+        return None
+    body = cycle.whole_body
+    return body if body is not None and len(body) <= FREE_BYTES else None
 
 
 class Bodies:

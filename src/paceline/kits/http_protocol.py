@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import httptools
 import structlog
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from paceline.kits.http_cycle import Cycle
@@ -36,8 +37,14 @@ class Protocol(HttpToolsProtocol):
     read_seconds = READ_SECONDS
     _reader: Reader
     _owed: asyncio.TimerHandle | None = None
+    _idle_until_s: float | None = None
+    """Until when the connection may rest between two requests; None while it does not."""
+    _idle_timer: asyncio.TimerHandle | None = None
+    """One for all its rests: to make and cancel one for each would cost every request."""
     _answered: RequestResponseCycle | None = None
     """The request that is being answered. `cycle` is the newest, which may wait behind it."""
+    _is_forwarded = False
+    """A proxy said something about the caller of the newest request."""
     _unread = 0
     """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
     _is_in_body = False
@@ -59,6 +66,8 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
         self._reader.forget()
         self._stop_watching()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -71,7 +80,7 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
-        self._unset_keepalive_if_required()
+        self._idle_until_s = None
         self._unread += len(data)
         try:
             self.parser.feed_data(data)
@@ -83,6 +92,10 @@ class Protocol(HttpToolsProtocol):
             self._refuse(Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True))
         self._watch()
 
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_forwarded = False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         # What stands behind a body is nobody's: the answer may have gone out already.
         if self._is_in_body:
@@ -90,6 +103,8 @@ class Protocol(HttpToolsProtocol):
         name, value = name.lower(), value.rstrip(b" \t")
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
+        elif name.startswith(b"x-forwarded-"):
+            self._is_forwarded = True
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -117,10 +132,15 @@ class Protocol(HttpToolsProtocol):
             self._rest()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.pipeline:
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+            else:
+                self._rest()
             # uvicorn reads on after each answer; a caller who never waits for one would fill our memory.
-            self.flow.pause_reading()
+            if not self.pipeline:
+                self.flow.resume_reading()
         self._watch()
 
     def send_400_response(self, msg: str) -> None:
@@ -133,29 +153,28 @@ class Protocol(HttpToolsProtocol):
 
     def _begin(self, target: bytes) -> None:
         raw_path, _, self.scope["query_string"] = target.partition(b"?")
-        self.scope["raw_path"], self.scope["path"] = raw_path, unquote(raw_path.decode("ascii"))
+        path = raw_path.decode("ascii")
+        self.scope["raw_path"], self.scope["path"] = raw_path, unquote(path) if "%" in path else path
         self.scope["method"] = self.parser.get_method().decode("ascii")
         self.scope["http_version"] = version = self.parser.get_http_version()
         before = self.cycle
+        keeps = version != "1.0" and self.parser.should_keep_alive()
+        # By their places: so many names would be a good part of a short request.
         self.cycle = Cycle(
-            scope=self.scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
+            self.scope, self.transport, self.flow, self.logger, self.access_logger, self.access_log,
+            self.server_state.default_headers, asyncio.Event(), self.expect_100_continue, keeps,
+            self.on_response_complete,
+        )  # fmt: skip
+        app = self.app
+        if isinstance(app, ProxyHeadersMiddleware) and not self._is_forwarded:
+            # It reads what a proxy says of the caller; nobody said anything.
+            app = app.app
         if before is None or before.response_complete:
-            self._start_asgi_task(self.cycle, self.app)
+            self._start_asgi_task(self.cycle, app)
         else:
             # Requests that do not wait for each other's answer are answered one after the other.
             self.flow.pause_reading()
-            self.pipeline.appendleft((self.cycle, self.app))
+            self.pipeline.appendleft((self.cycle, app))
 
     def _target(self) -> bytes:
         """Path and query. Who takes us for a proxy says the host before them, too: the same as beside them."""
@@ -213,17 +232,27 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(STATUS_LINE[problem.status] + head + body)
 
     def _rest(self) -> None:
-        """An answered body has ended: the connection is as idle as any other."""
+        """Nothing is owed on either side: the connection is idle, and kept for a while."""
         self._stop_watching()
-        if self.timeout_keep_alive_task is None and not self.transport.is_closing():
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
+        if not self.transport.is_closing():
+            self._idle_until_s = self.loop.time() + self.timeout_keep_alive
+            if self._idle_timer is None:
+                self._idle_timer = self.loop.call_at(self._idle_until_s, self._end_idle)
+
+    def _end_idle(self) -> None:
+        """It may have begun to rest anew since the timer was set, or be at work."""
+        self._idle_timer = None
+        if self._idle_until_s is None:
+            return
+        if self.loop.time() >= self._idle_until_s:
+            self.timeout_keep_alive_handler()
+        else:
+            self._idle_timer = self.loop.call_at(self._idle_until_s, self._end_idle)
 
     def _watch(self) -> None:
         """Whether the caller owes us bytes that nobody else waits for: a head, or the rest of an answered body."""
         is_between = self.cycle is None or self.cycle.response_complete
-        is_resting = self.timeout_keep_alive_task is not None and not self._unread
+        is_resting = self._idle_until_s is not None and not self._unread
         # A WebSocket has left them, and is its own protocol's.
         is_gone = self.transport.is_closing() or self not in self.connections
         if not is_between or is_resting or is_gone:

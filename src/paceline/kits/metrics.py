@@ -2,25 +2,21 @@
 
 A `Metric` says what something is called and what it means; a `Metrics` holds the values of one process. Nothing is
 global, so tests and several services in one process have theirs side by side. Whoever counts gets a handle once and
-keeps it: counting costs about a microsecond. What describes a whole fleet is not counted but read by a `Source`, at
+keeps it (`counting`). What describes a whole fleet is not counted but read by a `Source`, at
 most once a second however many ask. Neighbour: `paceline.telemetry` names everything that Paceline tells.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import structlog
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
     GCCollector,
-    Histogram,
     PlatformCollector,
     ProcessCollector,
-    Summary,
-    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
@@ -28,6 +24,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from paceline.kits.clock import monotonic_ms
+from paceline.kits.counting import Counter, Histogram, Summary
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -36,9 +33,6 @@ FRESH_MS = 1_000
 """How old what was read may be: several who ask at once cost one reading."""
 READING_SECONDS = 8.0
 """For all that is read. Prometheus gives up after ten; what was counted is told even if the store stands still."""
-
-# A second series for each one, about when it began: nobody looks at it.
-disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -58,6 +52,7 @@ class Reading(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
+T = TypeVar("T", bound=Collector)
 Source = Callable[[], Awaitable[Iterable[Reading]]]
 
 
@@ -79,14 +74,17 @@ class Metrics:
         return self
 
     def counter(self, metric: Metric) -> Counter:
-        return Counter(metric.name, metric.help, metric.labels, registry=self.registry)
+        return self._told(Counter(metric))
 
     def summary(self, metric: Metric) -> Summary:
-        """How many and how long together; cheaper than a histogram where there are many labels."""
-        return Summary(metric.name, metric.help, metric.labels, registry=self.registry)
+        return self._told(Summary(metric))
 
     def histogram(self, metric: Metric) -> Histogram:
-        return Histogram(metric.name, metric.help, metric.labels, registry=self.registry, buckets=metric.buckets)
+        return self._told(Histogram(metric, metric.buckets))
+
+    def _told(self, collector: T) -> T:
+        self.registry.register(collector)
+        return collector
 
     def read(self, source: Source) -> None:
         """Have this asked whenever somebody wants to know."""

@@ -8,7 +8,10 @@ JSON already and of a shape with limits.
 import asyncio
 import json
 import re
+from functools import cache
 from typing import Any, NamedTuple
+
+import msgspec
 
 from paceline.kits.problem import Problem
 
@@ -37,6 +40,18 @@ async def check(body: bytes, *, any_text: bool = False, part: Part | None = None
         look(body, any_text=any_text)
     else:
         await asyncio.to_thread(look, body, any_text=any_text, part=part)
+
+
+def is_plain(body: bytes, kind: Any) -> bool:
+    """Certain if true, without reading it again: it was decoded as this kind and has no more colons than that must have
+    fields. A colon in a text leaves it open, and so does a field that may be left out."""
+    return body.count(b":") == _required(kind) and b"\\u0000" not in body
+
+
+@cache
+def _required(kind: Any) -> int:
+    fields = msgspec.structs.fields(kind) if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else ()
+    return sum(field.required for field in fields)
 
 
 def look(body: bytes, *, any_text: bool = False, part: Part | None = None) -> None:

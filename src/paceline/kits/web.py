@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,13 +20,14 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, Receive, Send
 
 from paceline.kits import docs_page, openapi, strict_json
-from paceline.kits.bodies import Bodies, BodyLimits
+from paceline.kits.bodies import Bodies, BodyLimits, at_hand
 from paceline.kits.clock import stopwatch_s
 from paceline.kits.direct import Direct
 from paceline.kits.headers import header
+from paceline.kits.http_cycle import cycle_of
 from paceline.kits.logging import answering
 from paceline.kits.openapi_errors import Catalogue
 from paceline.kits.problem import Problem as Problem  # noqa: PLC0414 - those who import `web` need it too
@@ -42,6 +44,9 @@ HEAD_LIMIT = 65_536
 """A request's first line and headers, in bytes. The text of a job as CSV stands in the query: 4,096 characters of up to
 twelve bytes each."""
 JSON = "application/json"
+_JSON_LINES = (
+    b"content-type: application/json\r\ncontent-length: %b\r\nx-request-id: %b\r\nx-content-type-options: nosniff\r\n"
+)
 UTF8 = ("utf-8", "utf8", "us-ascii")
 
 ANSWER_HEADERS = "paceline_answer_headers"
@@ -73,13 +78,15 @@ async def read_body(
         _check_type(request)
     body = await request.body()
     decoded = decode(body, kind)
+    if strict_json.is_plain(body, kind):
+        return decoded
     part = part_of(body, decoded) if part_of and len(body) > strict_json.AT_ONCE_BYTES else None
     await strict_json.check(body, any_text=any_text, part=part)
     return decoded
 
 
 def _check_type(request: AnyRequest) -> None:
-    content_type, parameters = request.content_type
+    content_type, parameters = Request[Any, Any, Any](request.scope).content_type
     if content_type != JSON:
         raise Problem(415, "UNSUPPORTED_MEDIA_TYPE", "send JSON with Content-Type: application/json")
     if parameters.get("charset", "utf-8").lower() not in UTF8:
@@ -181,45 +188,76 @@ class Service:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(scope)
-        with answering(request_id):
-            await self._answer(request_id, scope, receive, send)
+        began_s, out = stopwatch_s(), _Out(scope, send, self._methods)
+        with answering(out.request_id):
+            await self._answer(scope, receive, out)
+            # The route, not the path: a path may hold somebody's number.
+            method, route = scope["method"], scope.get("path_template", "")
+            took_s = stopwatch_s() - began_s
+            self._watch(method, route, out.status, took_s)
+            # Asked before the line is made: of most requests nobody wants one.
+            level = logging.INFO if out.status >= 400 else logging.DEBUG
+            if _lines.isEnabledFor(level):
+                log.log(level, "request", method=method, route=route, status=out.status, took_ms=round(took_s * 1000))
 
-    async def _answer(self, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        began_s, status = stopwatch_s(), 0
-
-        async def sending(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = [(b"x-request-id", request_id.encode()), (b"x-content-type-options", b"nosniff")]
-                sent = message["headers"]
-                if allowed := self._allowed(scope, status):
-                    sent = [*(header for header in sent if header[0].lower() != b"allow"), (b"allow", allowed)]
-                message["headers"] = [*sent, *headers, *scope.get(ANSWER_HEADERS, ())]  # type: ignore[misc]
-            await send(message)
-
+    async def _answer(self, scope: Any, receive: Receive, out: "_Out") -> None:
         if _head_bytes(scope) > HEAD_LIMIT:
             message = "the URL and the headers are too long"
             problem = Problem(431, "HEADERS_TOO_LARGE", message, details={"limit": HEAD_LIMIT})
-            await answer_of(problem).to_asgi_response(None, Request(scope))(scope, receive, sending)
-        else:
-            with self._bodies.reading(scope, receive) as reading:
-                if not await self._direct.takes(scope, reading, sending):
-                    await self._app(scope, reading, sending)
-        # The route, not the path: a path may hold somebody's number.
-        method, route = str(scope["method"]), str(scope.get("path_template", ""))  # type: ignore[typeddict-item]
-        took_s = stopwatch_s() - began_s
-        self._watch(method, route, status, took_s)
-        # Asked before the line is made: of most requests nobody wants one.
-        level = logging.INFO if status >= 400 else logging.DEBUG
-        if _lines.isEnabledFor(level):
-            log.log(level, "request", method=method, route=route, status=status, took_ms=round(took_s * 1000))
+            await answer_of(problem).to_asgi_response(None, Request(scope))(scope, receive, out)
+            return
+        route = self._direct.route(scope)
+        if route is not None and (body := at_hand(scope, out.cycle)) is not None:
+            await self._direct.answer(route, scope, receive, out, body=body)
+            return
+        with self._bodies.reading(scope, receive) as reading:
+            if route is not None:
+                await self._direct.answer(route, scope, reading, out)
+            else:
+                await self._app(scope, reading, out)
 
-    def _allowed(self, scope: Scope, status: int) -> bytes:
+
+class _Out:
+    """The way of an answer, with the headers that every one has."""
+
+    __slots__ = ("_methods", "_scope", "_send", "cycle", "request_id", "status")
+
+    def __init__(self, scope: Any, send: Send, methods: Mapping[str, bytes]) -> None:
+        self.request_id = _request_id(scope)
+        self.status = 0
+        self.cycle = cycle_of(send)
+        self._scope = scope
+        self._send = send
+        self._methods = methods
+
+    async def __call__(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            sent = message["headers"]
+            if allowed := self._allowed():
+                sent = [*(header for header in sent if header[0].lower() != b"allow"), (b"allow", allowed)]
+            own = [(b"x-request-id", self.request_id.encode()), (b"x-content-type-options", b"nosniff")]
+            message["headers"] = [*sent, *own, *self._scope.get(ANSWER_HEADERS, ())]
+        await self._send(message)
+
+    async def whole(self, status: int, content: bytes) -> None:
+        """Encoded JSON, in one go where the server is ours."""
+        length = b"%d" % len(content)
+        if self.cycle is not None:
+            lines = _JSON_LINES % (length, self.request_id.encode())
+            if more := self._scope.get(ANSWER_HEADERS):
+                lines += b"".join([b"%b: %b\r\n" % header for header in more])
+            if self.cycle.answer(status, lines, content):
+                self.status = status
+                return
+        headers = [(b"content-type", JSON.encode()), (b"content-length", length)]
+        await self({"type": "http.response.start", "status": status, "headers": headers})
+        await self({"type": "http.response.body", "body": content, "more_body": False})
+
+    def _allowed(self) -> bytes:
         """What OPTIONS answers. The framework names the methods of one of a path's handlers."""
-        asked = scope["method"] == "OPTIONS" and status == 204  # type: ignore[typeddict-item]
-        return self._methods.get(str(scope.get("path_template", "")), b"") if asked else b""
+        asked = self._scope["method"] == "OPTIONS" and self.status == 204
+        return self._methods.get(str(self._scope.get("path_template", "")), b"") if asked else b""
 
 
 def _methods_by_path(app: Litestar) -> dict[str, bytes]:
@@ -229,17 +267,16 @@ def _methods_by_path(app: Litestar) -> dict[str, bytes]:
     return {path: ", ".join(sorted(methods)).encode() for path, methods in found.items()}
 
 
-def _request_id(scope: Scope) -> str:
+def _request_id(scope: Any) -> str:
     """The caller's own id, if it is a plausible one, so that both sides' logs can be laid side by side."""
     given = header(scope, b"x-request-id")
     return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(16).hex()
 
 
-def _head_bytes(scope: Scope) -> int:
-    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
-    for name, value in scope["headers"]:
-        size += len(name) + len(value) + 4
-    return size
+def _head_bytes(scope: Any) -> int:
+    words = list(chain.from_iterable(scope["headers"]))
+    # Two more a word: a colon and a space, a line's end.
+    return len(scope.get("raw_path") or b"") + len(scope["query_string"]) + sum(map(len, words)) + 2 * len(words)
 
 
 def _field_of(error: str, inside: str) -> tuple[str | None, str]:

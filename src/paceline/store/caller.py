@@ -34,17 +34,14 @@ class Caller:
 
     async def call(self, verb: str, answer: type[T], /, **arguments: Any) -> T:
         """Arguments that are None are left out: Lua reads them as absent."""
-        raw = await self._link.run(self._scripts[verb], self._encode(_given(arguments)).decode())
+        raw = await self._link.run(self._scripts[verb], self._encode(given(arguments)).decode())
         return self._decoded(raw, answer)
 
-    async def join(self, verb: str, answer: type[T], /, **order: Any) -> T:
+    def join(self, verb: str, answer: type[T], order: Any) -> Awaitable[T]:
         """One order to a verb that takes many: with those of others, if there are any at the time."""
         if verb not in self._joined:
-            self._joined[verb] = self.together(partial(self._call_all, verb))
-        raw: str = await self._joined[verb](_given(order))
-        if raw.startswith("!"):
-            raise refusal(raw[1:])
-        return self._decoded(raw, answer)
+            self._joined[verb] = self.together(partial(self._call_all, verb, answer))
+        return self._joined[verb](order)
 
     def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Callable[[Any], Awaitable[Any]]:
         """For one question to a call that takes many: with those of others, if there are any at the time."""
@@ -59,8 +56,9 @@ class Caller:
 
         return alone
 
-    async def _call_all(self, verb: str, orders: list[dict[str, Any]]) -> list[str]:
-        return await self.rows(verb, orders=orders)
+    async def _call_all(self, verb: str, answer: type[T], orders: list[Any]) -> list[T | Exception]:
+        rows = await self.rows(verb, orders=orders)
+        return [refusal(raw[1:]) if raw.startswith("!") else self._decoded(raw, answer) for raw in rows]
 
     def _decoded(self, raw: str, answer: type[T]) -> T:
         decoder = self._decoders.get(answer)
@@ -86,5 +84,6 @@ def scored(answer: list[Any]) -> list[tuple[str, int]]:
     return [(member, int(float(score))) for member, score in zip(flat[::2], flat[1::2], strict=True)]
 
 
-def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Without what is None: Lua reads that as absent."""
     return {name: value for name, value in arguments.items() if value is not None}

@@ -26,7 +26,7 @@ class Gather:
         self._going: set[asyncio.Task[None]] = set()
         self._is_starting = False
 
-    async def ask(self, order: Order) -> Any:
+    def ask(self, order: Order) -> Awaitable[Any]:
         answered = asyncio.get_running_loop().create_future()
         self._waiting.append((order, answered))
         # One that has not begun yet takes all that come with it.
@@ -35,7 +35,7 @@ class Gather:
             task = asyncio.create_task(self._go(), name="gather")
             self._going.add(task)
             task.add_done_callback(self._ended)
-        return await answered
+        return answered
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._going.discard(task)

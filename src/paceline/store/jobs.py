@@ -90,6 +90,25 @@ class MessageView(msgspec.Struct, frozen=True):
     phone_known: dict[str, str]
 
 
+class _Send(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An order to accept_send.lua."""
+
+    job: str
+    json: str
+    task: str
+    contact: str
+    phone: str
+    to: str
+    expires_at: int
+    priority: int
+    now: int
+    limit: int
+    tz: str | None = None
+    send_at: int | None = None
+    media: str | None = None
+    idem: Idem | None = None
+
+
 class _Asked(msgspec.Struct, frozen=True, rename="camel"):
     """The one field of a job that a log line needs."""
 
@@ -124,12 +143,12 @@ class Jobs:
     async def accept_send(
         self, job: Job, contact: Contact, phone: str, *, now_ms: int, idem: Idem | None = None
     ) -> Accepted:
-        return await self._caller.join(
-            "accept_send", Accepted, job=job.job_id, json=encode_job(job), task=job.task_id(0),
-            contact=encode_contact(contact), phone=phone, to=contact.to, tz=contact.timezone,
-            expiresAt=job.expires_at(0), priority=job.priority, sendAt=job.send_at, limit=SINGLE_SENDS_LIMIT,
-            now=now_ms, media=job.media and job.media.ref, idem=idem,
+        order = _Send(
+            job.job_id, encode_job(job), job.task_id(0), encode_contact(contact), phone, contact.to, job.expires_at(0),
+            job.priority, now_ms, SINGLE_SENDS_LIMIT, contact.timezone, job.send_at,
+            job.media.ref if job.media else None, idem,
         )  # fmt: skip
+        return await self._caller.join("accept_send", Accepted, order)
 
     async def next_turn(self, *, now_ms: int, lease_ms: int) -> Turn:
         return await self._caller.call("next_job", Turn, now=now_ms, lease=lease_ms)

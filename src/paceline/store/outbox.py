@@ -8,7 +8,7 @@ import msgspec
 from paceline.policy.facts import PhoneFacts
 from paceline.policy.gate import OutboxTask
 from paceline.store import keys
-from paceline.store.caller import Answer, Caller
+from paceline.store.caller import Answer, Caller, given
 from paceline.store.rows import Row, facts_of
 
 PROOFS = frozenset(("sent", "delivered", "read"))
@@ -140,7 +140,8 @@ class Outbox:
     async def settle(self, task: str, outcome: str, *, now_ms: int, from_: str | None = None, **facts: Any) -> Settled:
         """See settle_task.lua for what each outcome takes, and prove_sent.lua for what proves that it went out."""
         if outcome in PROOFS:
-            return await self._caller.join("prove_sent", Settled, task=task, outcome=outcome, now=now_ms, **facts)
+            order = given({"task": task, "outcome": outcome, "now": now_ms, **facts})
+            return await self._caller.join("prove_sent", Settled, order)
         return await self._caller.call(
             "settle_task", Settled, task=task, outcome=outcome, now=now_ms, **{"from": from_}, **facts
         )

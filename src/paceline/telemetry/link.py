@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from prometheus_client import Summary
-
 from paceline.domain.errors import Unavailable
 from paceline.kits.clock import stopwatch_s
 from paceline.kits.metrics import Metrics
@@ -23,8 +21,6 @@ class TimedLink:
         self._all = metrics.histogram(names.REDIS_SECONDS)
         self._by_verb = metrics.summary(names.REDIS_VERBS)
         self._errors = metrics.counter(names.REDIS_ERRORS)
-        self._verbs: dict[str, Summary] = {}
-        """Handles that were asked for once: looking one up by its label costs more than counting."""
 
     async def run(self, script: Script, argument: str) -> Any:
         began_s = stopwatch_s()
@@ -48,7 +44,4 @@ class TimedLink:
 
     def _took(self, verb: str, seconds: float) -> None:
         self._all.observe(seconds)
-        timed = self._verbs.get(verb)
-        if timed is None:
-            timed = self._verbs[verb] = self._by_verb.labels(verb)
-        timed.observe(seconds)
+        self._by_verb.labels(verb).observe(seconds)

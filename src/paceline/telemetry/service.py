@@ -6,22 +6,21 @@ them.
 """
 
 from collections.abc import Iterable
-from functools import cache
 
 from litestar import Response, get
-from prometheus_client import Counter, Histogram
 
 from paceline import __version__
 from paceline.apidoc import KEY
 from paceline.domain.errors import Unavailable
 from paceline.edge import Keys
+from paceline.kits.counting import Count, Spread
 from paceline.kits.metrics import CONTENT_TYPE, Metrics, Reading
 from paceline.kits.openapi import Entry, Reference
 from paceline.kits.web import Handler, Service
 from paceline.store.store import Store
 from paceline.telemetry import catalogue as names
 
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _EXAMPLE = f'paceline_build_info{{service="gateway",version="{__version__}"}} 1.0\n'
 REFERENCE: Reference = {
@@ -54,13 +53,13 @@ def watch_requests(app: Service, metrics: Metrics) -> None:
     requests, durations = metrics.counter(names.HTTP_REQUESTS), metrics.histogram(names.HTTP_SECONDS)
 
     # As many as there are routes and statuses; what nobody routes has one name.
-    @cache
-    def handles(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        return requests.labels(method, route, str(status)), durations.labels(method, route)
+    handles: dict[tuple[str, str, int], tuple[Count, Spread]] = {}
 
     def watch(method: str, route: str, status: int, seconds: float) -> None:
-        known = method if method in METHODS else names.OTHER
-        counted, timed = handles(known, route or names.OTHER, status)
+        known = (method if method in METHODS else names.OTHER, route or names.OTHER, status)
+        if known not in handles:
+            handles[known] = requests.labels(*known[:2], str(status)), durations.labels(*known[:2])
+        counted, timed = handles[known]
         counted.inc()
         timed.observe(seconds)
 
