@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from paceline.gateway.routes_common import _contacts_of, _JobIn
+from paceline.gateway.schemas import SendRequest
 from paceline.kits import strict_json
 from paceline.kits.problem import Problem
 
@@ -95,6 +96,21 @@ def _said(body: bytes, part: strict_json.Part | None) -> object:
         return strict_json.look(body, part=part)
     except Problem as problem:
         return problem.content()
+
+
+@pytest.mark.parametrize(
+    ("body", "plain"),
+    [
+        pytest.param(b'{"to": "972520000001", "message": "hi"}', True, id="what must be there"),
+        pytest.param(b'{"to": "972520000001", "message": "at 10:30"}', False, id="a colon in a text"),
+        pytest.param(b'{"to": "972520000001", "message": "hi", "message": "ho"}', False, id="twice"),
+        pytest.param(b'{"to": "972520000001", "message": "hi", "priority": 1}', False, id="more than must be there"),
+        pytest.param(b'{"to": "972520000001", "message": "\\u0000"}', False, id="NUL"),
+    ],
+)
+def test_a_body_with_only_what_must_be_there_is_not_read_again(body: bytes, plain: bool) -> None:
+    msgspec.json.decode(body, type=SendRequest)
+    assert strict_json.is_plain(body, SendRequest) == plain
 
 
 def test_a_list_like_most_is_not_read_again() -> None:

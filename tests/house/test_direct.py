@@ -1,5 +1,6 @@
 """A hot route answers as any other does: the framework in between makes no difference a caller could see."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -9,8 +10,11 @@ from litestar import Response, post
 from paceline import apidoc
 from paceline.domain.errors import Unauthorized
 from paceline.edge import translate
+from paceline.kits.bodies import FREE_BYTES
 from paceline.kits.headers import header
-from paceline.kits.web import MEGABYTE, AnyRequest, Problem, create_service, json_answer, read_body
+from paceline.kits.web import MEGABYTE, AnyRequest, Problem, Service, create_service, json_answer, read_body
+
+from .test_http_protocol import connected
 
 
 def guard(connection: Any, _handler: Any) -> None:
@@ -37,6 +41,13 @@ async def plain(request: AnyRequest) -> Response[bytes]:
     return json_answer(await answer(request), 200)
 
 
+def service() -> Service:
+    return create_service(
+        title="t", version="1", description="d", routes=[hot, plain], translate=translate, reference={},
+        catalogue=apidoc.CATALOGUE, security_schemes={},
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -52,15 +63,53 @@ async def plain(request: AnyRequest) -> Response[bytes]:
     ],
 )
 async def test_both_ways_answer_alike(sent: dict[str, Any], status: int) -> None:
-    service = create_service(
-        title="t", version="1", description="d", routes=[hot, plain], translate=translate, reference={},
-        catalogue=apidoc.CATALOGUE, security_schemes={},
-    )  # fmt: skip
     headers = {"X-API-KEY": "good", "X-Request-Id": "same", **sent.get("headers", {})}
     asked = {"method": "POST", **sent, "headers": headers}
-    transport = httpx.ASGITransport(app=service)
+    transport = httpx.ASGITransport(app=service())
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
         directly, plainly = [await client.request(url=path, **asked) for path in ("/hot", "/plain")]
     assert directly.status_code == status
     assert (directly.status_code, directly.content) == (plainly.status_code, plainly.content)
     assert sorted(directly.headers.items()) == sorted(plainly.headers.items())
+
+
+HEAD = b"POST %b HTTP/1.1\r\nHost: a\r\nX-API-KEY: good\r\nX-Request-Id: same\r\nContent-Type: application/json\r\n"
+GOOD, LARGE = b"{}", b'{"%b": 1}' % (b"a" * 2 * FREE_BYTES)
+
+CHUNKS = [HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n{\r\n", b"1\r\n}\r\n0\r\n\r\n"]
+
+
+def sized(body: bytes, more: bytes = b"") -> list[bytes]:
+    return [HEAD + more + b"Content-Length: %d\r\n\r\n" % len(body), body]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status"),
+    [
+        pytest.param([b"".join(sized(GOOD))], 200, id="at once"),
+        pytest.param(sized(GOOD), 200, id="the body later"),
+        pytest.param(sized(LARGE), 200, id="a large body"),
+        pytest.param(CHUNKS, 200, id="chunks"),
+        pytest.param(sized(GOOD, b"Content-Encoding: gzip\r\n"), 415, id="packed"),
+        pytest.param([b"".join(sized(GOOD, b"Connection: close\r\n"))], 200, id="the last one"),
+        pytest.param([b"".join(sized(b'{"problem": 1}'))], 409, id="a problem"),
+    ],
+)
+async def test_both_ways_answer_alike_on_the_wire(pieces: list[bytes], status: int) -> None:
+    """A body that is at hand is not waited for, and the answer is one write; nobody can tell."""
+    answers = []
+    for path in (b"/hot", b"/plain"):
+        async with connected(service()) as connection:
+            for piece in pieces:
+                await connection.send(piece.replace(b"%b", path))
+                await asyncio.sleep(0.02)  # So that they come as pieces; if they do not, the test is only weaker.
+            head = await connection.word()
+            length = int(dict(_headers(head))[b"content-length"])
+            answers.append((head.split()[1], sorted(_headers(head)), await connection.bytes_of(length)))
+    assert answers[0] == answers[1]
+    assert int(answers[0][0]) == status
+
+
+def _headers(head: bytes) -> list[tuple[bytes, bytes]]:
+    pairs = [tuple(line.split(b": ", 1)) for line in head.split(b"\r\n")[1:] if line]
+    return [(name, value) for name, value in pairs if name != b"date"]

@@ -75,8 +75,8 @@ async def connection() -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def connected(to: Any, protocol: type[Protocol] = Quick) -> AsyncIterator[Connection]:
-    server = uvicorn.Server(uvicorn.Config(to, port=0, http=protocol, lifespan="off", log_config=None))
+async def connected(to: Any, protocol: type[Protocol] = Quick, **terms: Any) -> AsyncIterator[Connection]:
+    server = uvicorn.Server(uvicorn.Config(to, port=0, http=protocol, lifespan="off", log_config=None, **terms))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup()
@@ -118,6 +118,31 @@ async def test_a_connection_between_two_requests_is_kept(connection: Connection)
         assert await connection.answer() == (200, b"ok")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(connection.rest(), 2 * Quick.head_seconds)
+
+
+async def test_one_that_rests_for_too_long_ends() -> None:
+    async with connected(app, timeout_keep_alive=1) as resting:
+        for _ in range(3):
+            await resting.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert await resting.answer() == (200, b"ok")
+        assert await resting.rest() == b""
+
+
+FORWARDED = b"X-Forwarded-For: 192.0.2.7\r\n"
+
+
+@pytest.mark.parametrize(("forwarded", "told"), [(b"", b"127.0.0.1"), (FORWARDED, b"192.0.2.7")])
+async def test_a_proxy_on_the_same_host_says_who_asks(forwarded: bytes, told: bytes) -> None:
+    async def telling(scope: Any, _receive: Any, send: Any) -> None:
+        content = scope["client"][0].encode()
+        headers = [(b"content-length", b"%d" % len(content))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    async with connected(telling) as connection:
+        for sent, expected in ((forwarded, told), (b"", b"127.0.0.1")):
+            await connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n" + sent + b"\r\n")
+            assert await connection.answer() == (200, expected)
 
 
 async def test_what_is_no_http_is_told_so_in_our_shape(connection: Connection) -> None:

@@ -36,6 +36,28 @@ async def test_a_histogram_has_its_buckets_and_no_second_series_about_its_birth(
     ]
 
 
+async def test_what_is_at_a_bound_is_within_it_and_what_was_never_counted_is_told_as_none() -> None:
+    metrics = Metrics()
+    histogram, counter = metrics.histogram(TOOK), metrics.counter(Metric("paceline_all_total", "counter", "All."))
+    assert "paceline_took_seconds_count 0.0" in await told(metrics)
+    histogram.observe(1)
+    histogram.observe(9)
+    counter.inc(2)
+    assert await told(metrics) == [
+        'paceline_took_seconds_bucket{le="1.0"} 1.0',
+        'paceline_took_seconds_bucket{le="5.0"} 1.0',
+        'paceline_took_seconds_bucket{le="+Inf"} 2.0',
+        "paceline_took_seconds_count 2.0",
+        "paceline_took_seconds_sum 10.0",
+        "paceline_all_total 2.0",
+    ]
+
+
+def test_a_label_too_few_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="how"):
+        Metrics().counter(DONE).labels()
+
+
 async def test_what_somebody_else_counts_is_a_counter_too() -> None:
     metrics = Metrics()
 

@@ -6,7 +6,7 @@ gets only people it already talks with.
 
 from collections import deque
 from collections.abc import Collection, Iterable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import get_args
 
 import msgspec
@@ -184,7 +184,10 @@ class Fleet:
         load.room -= 1
         load.wide_room -= 1
         if load.available and (load.takes_new or self._all_locked):
-            heappush(self._heap if load.takes_new else self._locked, self._ranked(load))
+            heap = self._heap if load.takes_new else self._locked
+            # Most often it is the best one that was chosen; of others an entry that no longer holds stays behind.
+            put = heapreplace if heap and heap[0][-1] == phone else heappush
+            put(heap, self._ranked(load))
 
     def room_in_ms(self, named: str | None = None) -> int:
         """When it is worth asking again after `WAITING_FOR_ROOM`."""
