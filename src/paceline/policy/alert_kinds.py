@@ -182,6 +182,12 @@ KINDS: dict[str, Kind] = {
         names="phone",
         do="Something else wrote to this Redis, or it is damaged. The other numbers go on; report it with the error.",
     ),
+    "MESSAGE_UNREADABLE": Kind(
+        severity=Severity.CRITICAL,
+        says=lambda f: f"what is stored about a message cannot be read{_why(f, 'error')}{_task(f)}",
+        many="looks at messages that cannot be read",
+        do="Its number may wait for it, the others go on. Report it with the error.",
+    ),
     "FLEET_BREAKER": Kind(
         severity=Severity.CRITICAL,
         says=_breaker,

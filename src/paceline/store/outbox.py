@@ -83,8 +83,14 @@ class OverdueTask(msgspec.Struct, frozen=True):
     phone: str | None = None
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    task: str
+    error: str
+
+
 class Overdue(Answer, frozen=True):
     tasks: list[OverdueTask] = []
+    unreadable: list[Unreadable] = []
     next_at: int | None = None
 
 
@@ -147,6 +153,10 @@ class Outbox:
 
     async def overdue(self, *, now_ms: int, limit: int) -> Overdue:
         return await self._caller.call("overdue", Overdue, now=now_ms, limit=limit)
+
+    async def put_aside(self, task: str, error: str, *, retry_ms: int, now_ms: int) -> None:
+        """What is stored about it cannot be read; an incident says so, and it is looked at again later."""
+        await self._caller.call("put_aside", Answer, task=task, error=error, retry=retry_ms, now=now_ms)
 
     async def facts(self, task: str) -> MessageFacts:
         names = (

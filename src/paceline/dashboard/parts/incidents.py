@@ -53,6 +53,7 @@ _KINDS: dict[str, tuple[str, Callable[[Fields], str]]] = {
     "PACER_CHANGED": ("plain", lambda f: f"The pacing of {_who(f)} was changed"),
     "PHONE_COOLDOWN": ("warn", lambda f: f"{_who(f)} rests, because it was sending too fast"),
     "PHONE_UNREADABLE": ("bad", lambda f: f"{_who(f)} cannot be read and sends nothing{_why(f, 'error')}"),
+    "MESSAGE_UNREADABLE": ("bad", lambda f: f"What is stored about a message cannot be read{_why(f, 'error')}"),
     "COOLDOWN_CLEARED": ("plain", lambda f: f"The cool-down of {_who(f)} was ended"),
     "PHONE_RESTRICTED": ("warn", lambda f: f"WhatsApp restricted {_who(f)}{_why(f, 'restriction')}"),
     "FLEET_BREAKER": ("bad", _breaker),
