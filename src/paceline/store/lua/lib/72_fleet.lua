@@ -50,17 +50,6 @@ local function is_unwanted(known, instance)
   return known.desired ~= 'running' or known.removing == '1' or ((instance or '') ~= '' and known.retired == instance)
 end
 
--- What a session's worker is told to do. Given again at every claim until the worker tells the end, or until it is worth nothing any more.
-local function commands_of(session, now)
-  local found = {}
-  for _, raw in ipairs(call('HVALS', K.session_commands(session))) do
-    local command = cjson.decode(raw)
-    if command['until'] > now then found[#found + 1] = command end
-  end
-  table.sort(found, function(x, y) return x.at < y.at end)
-  return found
-end
-
 -- What may go through this session alone and was put aside while it was paused comes back now.
 local function unpark_paused(phone, now)
   for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. ms(now), '+inf', 'LIMIT', 0, 5000)) do
