@@ -130,6 +130,28 @@ async def test_wake_ups_of_others_do_not_disturb(platform: Platform) -> None:
     assert (await waiting)["task"] is None
 
 
+async def test_what_a_worker_asks_for_tells_whether_it_is_connected(platform: Platform) -> None:
+    """A poll from before the connection was lost says nothing; the next question does."""
+    await platform.connect()
+    waiting = asyncio.create_task(platform.claim(seconds=30))
+    await _until(lambda: SESSION in platform.waiters._waiting)
+    await platform.webhook("DISCONNECTED", {"code": 408})
+    platform.clock.at_ms += 60_000
+    assert (await platform.orchestrator.post(f"/api/sessions/{SESSION}/logout")).status_code == 202
+    platform.waiters.ring(f"outbox:{SESSION}")
+    assert len((await waiting)["commands"]) == 1
+    assert await _connection(platform) == "RECONNECTING"
+    await platform.claim()
+    assert await _connection(platform) == "CONNECTED"
+    platform.clock.at_ms += 60_000
+    await platform.outbox("claim?timeout=0", {"epoch": 1, "commandsOnly": True})
+    assert await _connection(platform) == "RECONNECTING"
+
+
+async def _connection(platform: Platform) -> str:
+    return str((await platform.orchestrator.get(f"/api/sessions/{SESSION}")).json()["connection"])
+
+
 async def test_a_task_is_not_given_to_a_worker_that_hung_up(platform: Platform) -> None:
     """The connection is gone while it waits; the task stays in the outbox for the one who comes next."""
     await platform.connect()

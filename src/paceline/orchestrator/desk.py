@@ -109,9 +109,14 @@ class Desk:
             )  # fmt: skip
         return Welcome(answer.epoch, [_pending(held) for held in answer.pending], answer.commands)
 
-    async def claim(self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False) -> Claim:
-        """The next task, if there is one and it may still go; before it what the worker has to answer for or to do."""
-        opened = await self._store.outbox.open_claim(session, epoch, now_ms=now_ms, commands_only=commands_only)
+    async def claim(
+        self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False, again: bool = False
+    ) -> Claim:
+        """The next task, if there is one and it may still go; before it what the worker has to answer for or to do.
+        `again`: another look within one long poll."""
+        opened = await self._store.outbox.open_claim(
+            session, epoch, now_ms=now_ms, commands_only=commands_only, again=again
+        )
         _raise_for(opened.code)
         if opened.pending or opened.commands:
             return Claim(pending=[_pending(held) for held in opened.pending], commands=opened.commands)

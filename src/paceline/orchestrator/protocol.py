@@ -31,7 +31,8 @@ class HelloBody(_Body, frozen=True, kw_only=True):
 class ClaimBody(_Body, frozen=True, kw_only=True):
     epoch: Epoch
     commands_only: bool = False
-    """The worker is not connected: it can take no task, only be told something (to pair)."""
+    """The worker is not connected: it can take no task, only be told something (to pair, to go). What it asks for is
+    its word on that: a claim without this says that it is connected."""
 
 
 class WorkerError(_Body, frozen=True, kw_only=True):

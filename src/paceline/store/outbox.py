@@ -125,10 +125,14 @@ class Outbox:
             anyInstance=any_instance or None,
         )  # fmt: skip
 
-    async def open_claim(self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False) -> Opened:
+    async def open_claim(
+        self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False, again: bool = False
+    ) -> Opened:
+        """`again`: we look again for a worker that still waits. Only that it asks tells whether it is connected."""
         return await self._caller.call(
-            "open_claim", Opened, session=session, epoch=epoch, now=now_ms, commandsOnly=commands_only or None
-        )
+            "open_claim", Opened, session=session, epoch=epoch, now=now_ms, commandsOnly=commands_only or None,
+            again=again or None,
+        )  # fmt: skip
 
     async def claim(self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int) -> Claimed:
         return await self._caller.call(

@@ -2,6 +2,7 @@
 without asyncio."""
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
@@ -153,9 +154,12 @@ class SimProtocol:
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
         began_ms = self._sim.now_ms
         until_ms = began_ms + (0 if commands_only else CLAIM_WAIT_MS)
+        looks = count()
         while True:
             claim = await self._ask(
-                lambda: self._desk.claim(self._session, epoch, now_ms=self._now_ms, commands_only=commands_only)
+                lambda: self._desk.claim(
+                    self._session, epoch, now_ms=self._now_ms, commands_only=commands_only, again=next(looks) > 0
+                )
             )
             if not claim.is_empty or commands_only:
                 break

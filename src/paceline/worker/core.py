@@ -43,6 +43,9 @@ EXIT_REFUSED = 1
 EXIT_REPLACED = 3
 
 _WAIT_CONNECTED_MS = 1_000
+_ORDERS_EVERY_MS = 15_000
+"""How often a linked worker without a connection asks whether it is to do something. One that is not linked asks every
+second: somebody waits for its pairing code."""
 # An orchestrator that answers a long poll at once with nothing must not be asked in a tight loop.
 _MIN_POLL_MS = 250
 
@@ -91,6 +94,7 @@ class WorkerCore:
         )
         self._orders = Orders(self._shift, driver=driver, poster=self._poster)
         self._pump = EventPump(self._shift, driver=driver, poster=self._poster, clock=clock, rng=rng)
+        self._asked_orders_ms = clock.now_ms()
         self.polling = False
         """True while the worker holds nothing and only waits for a task: it may be cut off without harm."""
 
@@ -163,6 +167,7 @@ class WorkerCore:
             if not await self._driver.wait_connected(_WAIT_CONNECTED_MS):
                 await self._ask_for_orders()
                 continue
+            self._asked_orders_ms = self._clock.now_ms()
             try:
                 answer = await self._claim()
             except ProtocolUnavailable as error:
@@ -184,9 +189,12 @@ class WorkerCore:
                 in_vain = 0
 
     async def _ask_for_orders(self) -> None:
-        """Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go."""
-        if self._driver.linked:
+        """Who is not connected claims nothing, but must hear that it is to pair, or to go. Asking so tells besides that
+        it is not connected, as a claim tells that it is."""
+        now_ms = self._clock.now_ms()
+        if self._driver.linked and now_ms - self._asked_orders_ms < _ORDERS_EVERY_MS:
             return
+        self._asked_orders_ms = now_ms
         try:
             answer = await self._protocol.claim(epoch=self._shift.agreed.epoch, commands_only=True)
         except ProtocolUnavailable as error:

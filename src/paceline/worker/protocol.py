@@ -154,7 +154,8 @@ class WorkerProtocol(Protocol):
 
     async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer: ...
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
-        """Waits up to CLAIM_TIMEOUT_SECONDS for a task. `commands_only` waits for nothing and takes none."""
+        """Waits up to CLAIM_TIMEOUT_SECONDS for a task. `commands_only` waits for nothing and takes none. Which of the
+        two tells whether the worker is connected."""
 
     async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None: ...
     async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None: ...

@@ -30,7 +30,7 @@ end
 -- A worker of a former session of this name may still be there: it must not be taken for one of this.
 local floor = tonumber(call('GET', K.epoch_floor()) or '0')
 call('HSET', key, 'phone', a.phone, 'driver', a.driver, 'createdAt', a.createdAt, 'tags', a.tags, 'desired', 'running', 'generation', 1,
-  'connection', 'STARTING', 'authorisation', 'UNLINKED', 'registeredAt', a.now, 'epoch', floor)
+  'connection', 'STARTING', 'authorisation', 'UNLINKED', 'registeredAt', a.now, 'stateAt', a.now, 'epoch', floor)
 if a.direct ~= nil then call('HSET', key, 'direct', a.direct and 1 or 0) end
 call('SET', K.session_status(a.session), 'STARTING')
 inherit_override(a.phone, a.session)

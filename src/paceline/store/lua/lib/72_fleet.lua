@@ -13,7 +13,7 @@ local function put_state(session, connection, authorisation, at, now)
   local key = K.session(session)
   local was = call('HMGET', key, 'connection', 'authorisation', 'phone')
   connection, authorisation = connection or was[1], authorisation or was[2] or ''
-  call('HSET', key, 'connection', connection, 'authorisation', authorisation, 'connectionAt', at)
+  call('HSET', key, 'connection', connection, 'authorisation', authorisation, 'connectionAt', at, 'stateAt', ms(now))
   -- For the watchdog, by our clock: since when it is there, or away.
   if connection == 'CONNECTED' then
     call('HDEL', key, 'downSince')
