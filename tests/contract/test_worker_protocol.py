@@ -327,6 +327,31 @@ async def test_a_new_instance_is_asked_about_what_the_old_one_held(platform: Pla
     assert (await platform.outbox("nack", body)).json()["state"] == "queued"
 
 
+async def test_a_task_that_takes_its_container_down_is_given_up_although_the_instance_stays_the_same(
+    platform: Platform,
+) -> None:
+    """An engine restarts a container under the same instance: three deaths over one message were none, and a fourth
+    followed."""
+    claim = await platform.claimed()
+    for life in ("second", "third", "fourth"):
+        hello = (await platform.hello(life=life)).json()
+        (pending,) = hello["pending"]
+        body = {"taskId": pending["taskId"], "token": pending["token"], "epoch": hello["epoch"]}
+        state = (await platform.outbox("nack", body)).json()["state"]
+        if state != "failed":
+            await platform.dispatch()
+            assert (await platform.claim(hello["epoch"]))["task"]["taskId"] == claim["task"]["taskId"]
+    message = await platform.message(claim["task"]["taskId"])
+    assert (message["state"], message["lastError"]["code"]) == ("failed", "POISON")
+
+
+async def test_hello_again_in_the_same_life_is_no_new_one(platform: Platform) -> None:
+    """An answer was lost. Workers that are older than life ids say none."""
+    await platform.register()
+    epochs = [(await platform.hello(life=life)).json()["epoch"] for life in ("", "", "a", "a", "b", "b")]
+    assert epochs == [1, 1, 2, 2, 3, 3]
+
+
 async def test_with_a_new_journal_nobody_can_tell_and_it_ends_unknown(platform: Platform) -> None:
     claim = await platform.claimed()
     welcome = (await platform.hello(instance="instance-2", journal="journal-2")).json()

@@ -184,9 +184,17 @@ class Stage:
     # Workers
 
     def hello(
-        self, instance: str = "i1", session: str = SESSION, journal: str = "j1", *, any_instance: bool = False
+        self,
+        instance: str = "i1",
+        session: str = SESSION,
+        journal: str = "j1",
+        *,
+        life: str = "",
+        any_instance: bool = False,
     ) -> Any:
-        return value_of(self.store.outbox.hello(session, instance, journal, now_ms=self.now, any_instance=any_instance))
+        return value_of(
+            self.store.outbox.hello(session, instance, journal, life=life, now_ms=self.now, any_instance=any_instance)
+        )
 
     def open(self, epoch: int = 1, session: str = SESSION) -> Any:
         return value_of(self.store.outbox.open_claim(session, epoch, now_ms=self.now))

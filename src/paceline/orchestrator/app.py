@@ -124,7 +124,9 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
         """Gives the worker its epoch, and the tasks it must answer for from its journal."""
         gate.check(request, session_id)
         body, now_ms = await read_body(request, HelloBody), clock.now_ms()
-        welcome = await desk.hello(session_id, body.instance_id, body.journal_id, now_ms=now_ms)
+        welcome = await desk.hello(
+            session_id, body.instance_id, body.journal_id, life=body.life_id or "", now_ms=now_ms
+        )
         return HelloAnswer(
             welcome.epoch,
             now_ms,

@@ -95,10 +95,11 @@ class Desk:
         self._texts = Texts(store.jobs)
         self._measures = measures or Measures()
 
-    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Welcome:
-        """The instance becomes the newest; what older ones held is asked of it, or ends if nobody can know."""
+    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int, life: str = "") -> Welcome:
+        """The instance becomes the newest; what older ones held, or an earlier life of this one, is asked of it, or
+        ends if nobody can know."""
         answer = await self._store.outbox.hello(
-            session, instance, journal, now_ms=now_ms, any_instance=self._any_instance
+            session, instance, journal, life=life, now_ms=now_ms, any_instance=self._any_instance
         )
         _raise_for(answer.code)
         for held in answer.lost:

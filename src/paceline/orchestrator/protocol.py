@@ -26,6 +26,8 @@ class HelloBody(_Body, frozen=True, kw_only=True):
     instance_id: Id
     journal_id: Id
     driver: Annotated[str, Meta(max_length=64)] = ""
+    life_id: Id | None = None
+    """Made anew each time the worker's process starts. An instance that was started again is known by it."""
 
 
 class ClaimBody(_Body, frozen=True, kw_only=True):

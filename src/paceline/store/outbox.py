@@ -118,10 +118,11 @@ class Outbox:
         self._caller = caller
 
     async def hello(
-        self, session: str, instance: str, journal: str, *, now_ms: int, any_instance: bool = False
+        self, session: str, instance: str, journal: str, *, now_ms: int, life: str = "", any_instance: bool = False
     ) -> Hello:
+        """`life` names one run of the instance's process; empty if the worker does not tell."""
         return await self._caller.call(
-            "hello", Hello, session=session, instance=instance, journal=journal, now=now_ms,
+            "hello", Hello, session=session, instance=instance, journal=journal, life=life or None, now=now_ms,
             anyInstance=any_instance or None,
         )  # fmt: skip
 

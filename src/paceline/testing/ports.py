@@ -138,8 +138,10 @@ class SimProtocol:
         """By the orchestrator's clock."""
         return self._sim.time_of(self._server)
 
-    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
-        welcome = await self._ask(lambda: self._desk.hello(self._session, instance_id, journal_id, now_ms=self._now_ms))
+    async def hello(self, *, instance_id: str, life_id: str, journal_id: str, driver: str) -> HelloAnswer:
+        welcome = await self._ask(
+            lambda: self._desk.hello(self._session, instance_id, journal_id, life=life_id, now_ms=self._now_ms)
+        )
         lease_ms, typing, grace_ms = self._terms()
         return HelloAnswer(
             epoch=welcome.epoch,

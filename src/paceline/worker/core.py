@@ -66,6 +66,7 @@ class WorkerCore:
         *,
         session_id: str,
         instance_id: str,
+        life_id: str,
         protocol: WorkerProtocol,
         driver: Driver,
         journal: Journal,
@@ -75,7 +76,7 @@ class WorkerCore:
         ping_every_ms: int = PING_EVERY_MS,
     ) -> None:
         """`wake` is for the webhooks alone; the driver has one of its own."""
-        self._shift = Shift(session_id, instance_id, journal)
+        self._shift = Shift(session_id, instance_id, life_id, journal)
         self._protocol = protocol
         self._driver = driver
         self._clock = clock
@@ -142,6 +143,7 @@ class WorkerCore:
             try:
                 terms = await self._protocol.hello(
                     instance_id=self._shift.instance_id,
+                    life_id=self._shift.life_id,
                     journal_id=self._shift.journal.journal_id,
                     driver=self._driver.name,
                 )

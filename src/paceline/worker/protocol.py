@@ -152,7 +152,7 @@ class WorkerEvent(_Message, frozen=True):
 class WorkerProtocol(Protocol):
     """What the orchestrator offers a worker. Every call may raise any `ProtocolError`."""
 
-    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer: ...
+    async def hello(self, *, instance_id: str, life_id: str, journal_id: str, driver: str) -> HelloAnswer: ...
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
         """Waits up to CLAIM_TIMEOUT_SECONDS for a task. `commands_only` waits for nothing and takes none. Which of the
         two tells whether the worker is connected."""
