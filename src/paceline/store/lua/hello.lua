@@ -19,7 +19,7 @@ local life = a.life or ''
 if known.instanceId ~= a.instance or (known.lifeId or '') ~= life then
   epoch = epoch + 1
   -- Its host's clock may be behind that of the one before, whose late words are known by their epoch.
-  call('HSET', key, 'connectionAt', 0)
+  call('HSET', key, 'connectionAt', 0, 'restrictionAt', 0)
 end
 call('HSET', key, 'epoch', epoch, 'instanceId', a.instance, 'lifeId', life, 'journalId', a.journal, 'lastSeen', a.now)
 list_sessions(known.phone)
