@@ -199,9 +199,15 @@ class Stage:
     def open(self, epoch: int = 1, session: str = SESSION) -> Any:
         return value_of(self.store.outbox.open_claim(session, epoch, now_ms=self.now))
 
-    def claim(self, task: str, epoch: int = 1, session: str = SESSION, *, lease: int = 120_000) -> Any:
+    def claim(
+        self, task: str, epoch: int = 1, session: str = SESSION, *, lease: int = 120_000, handed_off_at: int = 0
+    ) -> Any:
         lease_until = self.now + lease
-        return value_of(self.store.outbox.claim(session, epoch, task, lease_until_ms=lease_until, now_ms=self.now))
+        return value_of(
+            self.store.outbox.claim(
+                session, epoch, task, lease_until_ms=lease_until, handed_off_at=handed_off_at, now_ms=self.now
+            )
+        )
 
     def claimed(self, **fields: Any) -> tuple[Job, str, int]:
         """A job of one in a worker's hands: the job, the task, its token."""

@@ -161,7 +161,12 @@ class Desk:
             )  # fmt: skip
             return None
         claimed = await self._store.outbox.claim(
-            session, epoch, task.task, lease_until_ms=verdict.lease_until_ms, now_ms=now_ms
+            session,
+            epoch,
+            task.task,
+            lease_until_ms=verdict.lease_until_ms,
+            handed_off_at=times.handed_off_at,
+            now_ms=now_ms,
         )
         failpoint("claimed-not-answered")
         if claimed.code != "OK":

@@ -135,10 +135,15 @@ class Outbox:
             again=again or None,
         )  # fmt: skip
 
-    async def claim(self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int) -> Claimed:
+    async def claim(
+        self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int, handed_off_at: int = 0
+    ) -> Claimed:
+        """`handed_off_at` names the hand-over that was decided on, as `open_claim` gave it; 0 if nobody wrote it
+        down."""
         return await self._caller.call(
-            "claim_outbox", Claimed, session=session, epoch=epoch, task=task, leaseUntil=lease_until_ms, now=now_ms
-        )
+            "claim_outbox", Claimed, session=session, epoch=epoch, task=task, leaseUntil=lease_until_ms,
+            handedOffAt=handed_off_at or None, now=now_ms,
+        )  # fmt: skip
 
     async def extend(
         self, session: str, epoch: int, task: str, token: int, *, lease_ms: int, longest_ms: int, now_ms: int
