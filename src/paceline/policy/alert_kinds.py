@@ -220,6 +220,14 @@ KINDS: dict[str, Kind] = {
         names="phone",
         do="Look at the dead letters; what can be mended there can be sent again.",
     ),
+    "STOP_UNRESOLVED": Kind(
+        severity=Severity.CRITICAL,
+        subject="phone",
+        says=lambda f: f"somebody wrote stop to {_number(f)}, and WhatsApp does not tell whose number that was",
+        many="stops of people whose number is not known",
+        names="phone",
+        do="Find the chat on that phone, and put the person's number on the suppression list.",
+    ),
     "WEBHOOK_DISABLED": Kind(
         severity=Severity.WARNING,
         subject="webhookId",

@@ -72,6 +72,7 @@ _KINDS: dict[str, tuple[str, Callable[[Fields], str]]] = {
     "PROXY_OK": ("good", lambda f: f"Proxy {f.get('proxy') or f.get('proxyId')} works again"),
     "INVENTORY_LOW": ("warn", _low),
     "INVENTORY_OK": ("good", lambda f: f"There are enough {f.get('what')} again"),
+    "STOP_UNRESOLVED": ("bad", lambda f: f"Somebody wrote stop to {_who(f)}, and their number is not known"),
     "WEBHOOK_DISABLED": ("warn", lambda f: f"Webhook {f.get('webhookId')} was switched off{_why(f)}"),
     "WEBHOOK_BEHIND": ("warn", lambda f: f"Webhook {f.get('webhookId')} missed events: it was behind for too long"),
     "AUDIT_BROKEN": ("bad", lambda f: f"The audit trail takes nothing{_why(f)}"),
