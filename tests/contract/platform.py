@@ -219,8 +219,12 @@ class Platform:
         header = {"X-Webhook-Secret": derive(WEBHOOK_SECRET, session) if secret is None else secret}
         return await self.orchestrator.post(path, json=body, headers=header)
 
-    async def hello(self, session: str = SESSION, instance: str = INSTANCE, journal: str = JOURNAL) -> httpx.Response:
+    async def hello(
+        self, session: str = SESSION, instance: str = INSTANCE, journal: str = JOURNAL, *, life: str = ""
+    ) -> httpx.Response:
         body = {"instanceId": instance, "journalId": journal, "driver": "simulated"}
+        if life:
+            body["lifeId"] = life
         return await self.worker(f"/api/worker/sessions/{session}/hello", body, session=session)
 
     async def outbox(self, verb: str, body: Any, session: str = SESSION) -> httpx.Response:

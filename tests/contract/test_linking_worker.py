@@ -45,8 +45,8 @@ async def worker(platform: Platform, folder: Path, instance: str) -> Any:
         WhatsApp(SESSION, behaviour), ledger, clock=clock, rng=rng, wake=AsyncioWake(), behaviour=lambda: behaviour
     )
     core = WorkerCore(
-        session_id=SESSION, instance_id=instance, protocol=protocol, driver=driver, journal=journal, clock=clock,
-        rng=rng, wake=AsyncioWake(),
+        session_id=SESSION, instance_id=instance, life_id="life", protocol=protocol, driver=driver, journal=journal,
+        clock=clock, rng=rng, wake=AsyncioWake(),
     )  # fmt: skip
     tasks = [asyncio.create_task(part()) for part in (core.run, core.pump_events, core.post_events)]
     try:

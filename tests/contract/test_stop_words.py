@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from paceline.orchestrator.inbound import Inbound, StopRules
+from paceline.orchestrator.inbound import Inbound
+from paceline.orchestrator.stops import StopRules
 
 from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, Platform
 
@@ -122,6 +123,38 @@ async def test_a_sender_in_whatsapps_own_notation_is_the_person_we_write_to(tell
     for to in ("+52 55 1234 5678", "+55 11 98765-4321", "+55 11 8765-4321"):
         answer = await telling.gateway.post("/api/v1/send", json={"to": to, "message": "hello"})
         assert answer.json()["error"]["code"] == "SUPPRESSED", to
+
+
+LID = "123456789012345@lid"
+
+
+async def incidents(platform: Platform) -> list[dict[str, Any]]:
+    return [one for one in await platform.store.operators.incidents() if one["kind"] == "STOP_UNRESOLVED"]
+
+
+async def test_a_stop_of_somebody_whose_number_nobody_knows_is_told_an_operator_once(
+    telling: Platform, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """WhatsApp may name a sender by a LID alone. Their stop vanished, and they were written to on."""
+    await telling.connect()
+    for _ in range(2):
+        assert (await telling.webhook("MESSAGE_RECEIVED", say(sender=LID))).status_code == 200
+    (found,) = await incidents(telling)
+    expected = {"sessionId": "s1", "phone": PHONE, "from": "…2345", "whatsappId": "3A01", "sentAt": NOON}
+    assert {name: found[name] for name in expected} == expected
+    assert await entries(telling) == []
+    assert LID.partition("@")[0] not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sender", "text"),
+    [(LID, "hello"), ("120363025246125486@g.us", "stop"), ("status@broadcast", "stop")],
+    ids=["no stop", "in a group", "a status"],
+)
+async def test_nothing_else_of_them_is_worth_an_operators_time(telling: Platform, sender: str, text: str) -> None:
+    await telling.connect()
+    assert (await telling.webhook("MESSAGE_RECEIVED", say(text, sender=sender))).status_code == 200
+    assert await incidents(telling) == []
 
 
 async def test_what_they_wrote_is_kept_nowhere(telling: Platform, capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,9 +166,9 @@ async def test_two_watchdogs_are_one(stage: Stage) -> None:
 
 async def test_who_is_away_is_told_once_and_who_is_back_too(stage: Stage) -> None:
     await stage.platform.webhook("DISCONNECTED", {"code": 408})
-    await stage.tick(3, pings={}, claims=True)
+    await stage.tick(3, pings={})
     assert "SESSION_DOWN" not in await stage.incidents()
-    await stage.tick(4, pings={}, claims=True)
+    await stage.tick(4, pings={})
     assert await stage.incidents() == ["SESSION_DOWN"]
     await stage.platform.webhook("CONNECTED")
     await stage.tick(4, pings={}, claims=True)
@@ -179,7 +179,7 @@ async def test_who_is_away_is_told_once_and_who_is_back_too(stage: Stage) -> Non
 async def test_whoever_has_ended_meanwhile_is_not_called_up_again_before_it_is(stage: Stage, end: str) -> None:
     """Down, then given up or banned: the next alert was "is up again"."""
     await stage.platform.webhook("DISCONNECTED", {"code": 408})
-    await stage.tick(6, pings={}, claims=True)
+    await stage.tick(6, pings={})
     if end == "stopped":
         await stage.platform.orchestrator.post(f"/api/sessions/{SESSION}/stop")
     else:
@@ -210,7 +210,7 @@ async def test_one_that_failed_and_does_not_come_back_when_it_is_started_is_down
 
 async def test_one_that_an_operator_starts_in_vain_is_down_again(stage: Stage) -> None:
     await stage.platform.webhook("DISCONNECTED", {"code": 408})
-    await stage.tick(5, pings={}, claims=True)
+    await stage.tick(5, pings={})
     for what in ("stop", "start"):
         await stage.platform.orchestrator.post(f"/api/sessions/{SESSION}/{what}")
         await stage.tick(5)

@@ -130,6 +130,28 @@ async def test_wake_ups_of_others_do_not_disturb(platform: Platform) -> None:
     assert (await waiting)["task"] is None
 
 
+async def test_what_a_worker_asks_for_tells_whether_it_is_connected(platform: Platform) -> None:
+    """A poll from before the connection was lost says nothing; the next question does."""
+    await platform.connect()
+    waiting = asyncio.create_task(platform.claim(seconds=30))
+    await _until(lambda: SESSION in platform.waiters._waiting)
+    await platform.webhook("DISCONNECTED", {"code": 408})
+    platform.clock.at_ms += 60_000
+    assert (await platform.orchestrator.post(f"/api/sessions/{SESSION}/logout")).status_code == 202
+    platform.waiters.ring(f"outbox:{SESSION}")
+    assert len((await waiting)["commands"]) == 1
+    assert await _connection(platform) == "RECONNECTING"
+    await platform.claim()
+    assert await _connection(platform) == "CONNECTED"
+    platform.clock.at_ms += 60_000
+    await platform.outbox("claim?timeout=0", {"epoch": 1, "commandsOnly": True})
+    assert await _connection(platform) == "RECONNECTING"
+
+
+async def _connection(platform: Platform) -> str:
+    return str((await platform.orchestrator.get(f"/api/sessions/{SESSION}")).json()["connection"])
+
+
 async def test_a_task_is_not_given_to_a_worker_that_hung_up(platform: Platform) -> None:
     """The connection is gone while it waits; the task stays in the outbox for the one who comes next."""
     await platform.connect()
@@ -303,6 +325,31 @@ async def test_a_new_instance_is_asked_about_what_the_old_one_held(platform: Pla
     assert (pending["taskId"], pending["whatsappId"]) == (claim["task"]["taskId"], claim["task"]["whatsappId"])
     body = {"taskId": pending["taskId"], "token": pending["token"], "epoch": 2, "notSent": True}
     assert (await platform.outbox("nack", body)).json()["state"] == "queued"
+
+
+async def test_a_task_that_takes_its_container_down_is_given_up_although_the_instance_stays_the_same(
+    platform: Platform,
+) -> None:
+    """An engine restarts a container under the same instance: three deaths over one message were none, and a fourth
+    followed."""
+    claim = await platform.claimed()
+    for life in ("second", "third", "fourth"):
+        hello = (await platform.hello(life=life)).json()
+        (pending,) = hello["pending"]
+        body = {"taskId": pending["taskId"], "token": pending["token"], "epoch": hello["epoch"]}
+        state = (await platform.outbox("nack", body)).json()["state"]
+        if state != "failed":
+            await platform.dispatch()
+            assert (await platform.claim(hello["epoch"]))["task"]["taskId"] == claim["task"]["taskId"]
+    message = await platform.message(claim["task"]["taskId"])
+    assert (message["state"], message["lastError"]["code"]) == ("failed", "POISON")
+
+
+async def test_hello_again_in_the_same_life_is_no_new_one(platform: Platform) -> None:
+    """An answer was lost. Workers that are older than life ids say none."""
+    await platform.register()
+    epochs = [(await platform.hello(life=life)).json()["epoch"] for life in ("", "", "a", "a", "b", "b")]
+    assert epochs == [1, 1, 2, 2, 3, 3]
 
 
 async def test_with_a_new_journal_nobody_can_tell_and_it_ends_unknown(platform: Platform) -> None:

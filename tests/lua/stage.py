@@ -184,16 +184,30 @@ class Stage:
     # Workers
 
     def hello(
-        self, instance: str = "i1", session: str = SESSION, journal: str = "j1", *, any_instance: bool = False
+        self,
+        instance: str = "i1",
+        session: str = SESSION,
+        journal: str = "j1",
+        *,
+        life: str = "",
+        any_instance: bool = False,
     ) -> Any:
-        return value_of(self.store.outbox.hello(session, instance, journal, now_ms=self.now, any_instance=any_instance))
+        return value_of(
+            self.store.outbox.hello(session, instance, journal, life=life, now_ms=self.now, any_instance=any_instance)
+        )
 
     def open(self, epoch: int = 1, session: str = SESSION) -> Any:
         return value_of(self.store.outbox.open_claim(session, epoch, now_ms=self.now))
 
-    def claim(self, task: str, epoch: int = 1, session: str = SESSION, *, lease: int = 120_000) -> Any:
+    def claim(
+        self, task: str, epoch: int = 1, session: str = SESSION, *, lease: int = 120_000, handed_off_at: int = 0
+    ) -> Any:
         lease_until = self.now + lease
-        return value_of(self.store.outbox.claim(session, epoch, task, lease_until_ms=lease_until, now_ms=self.now))
+        return value_of(
+            self.store.outbox.claim(
+                session, epoch, task, lease_until_ms=lease_until, handed_off_at=handed_off_at, now_ms=self.now
+            )
+        )
 
     def claimed(self, **fields: Any) -> tuple[Job, str, int]:
         """A job of one in a worker's hands: the job, the task, its token."""

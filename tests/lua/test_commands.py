@@ -105,6 +105,22 @@ class TestGiving:
         unlinked.now += VALID
         assert opened(unlinked) == []
 
+    @pytest.mark.parametrize("asks", ["claim", "commands", "hello"])
+    def test_one_whose_time_is_over_ends(self, unlinked: Stage, asks: str) -> None:
+        """It stayed there, so that every look found something waiting and a long poll was asked again each second."""
+        give(unlinked, "pair")
+        unlinked.now += VALID
+        assert value_of(unlinked.store.outbox.waiting([SESSION])) == [SESSION]
+        if asks == "hello":
+            assert unlinked.hello().commands == []
+        else:
+            assert opened(unlinked, commands_only=asks == "commands") == []
+        assert value_of(unlinked.store.outbox.waiting([SESSION])) == []
+        last = json.loads(row(unlinked)["lastCommand"])
+        assert (last["id"], last["kind"], last["ok"], last["error"]) == ("c1", "pair", False, "EXPIRED")
+        facts = [json.loads(fields["d"]) for _, fields in unlinked.redis.xrange(keys.audit())]
+        assert (facts[-1]["action"], facts[-1]["status"], facts[-1]["command"]) == ("pair", "EXPIRED", "c1")
+
     def test_no_new_message_beside_a_command(self, linked: Stage) -> None:
         linked.routed(1)
         linked.hand_off()
@@ -160,6 +176,26 @@ class TestEnding:
         assert (answer.changed, answer.generation) == (True, 2)
         known = row(linked)
         assert (known["connection"], known["authorisation"], known["desired"]) == ("STARTING", "UNLINKED", "running")
+
+    def test_a_logout_that_was_carried_out_is_one_however_late_we_hear_of_it(self, linked: Stage) -> None:
+        """Its worker ended the link in time and could not say so in time."""
+        give(linked, "logout")
+        linked.now += VALID
+        assert opened(linked) == []
+        end(linked)
+        known = row(linked)
+        assert (known["connection"], known["authorisation"], known["desired"]) == ("STOPPED", "LOGGED_OUT", "stopped")
+        before = linked.dump()
+        end(linked)
+        assert linked.dump() == before
+
+    def test_a_late_end_does_not_end_the_next_command(self, unlinked: Stage) -> None:
+        give(unlinked, "pair")
+        unlinked.now += VALID
+        opened(unlinked)
+        give(unlinked, "pair", "c2")
+        end(unlinked, ok=False, error="why")
+        assert opened(unlinked) == [("c2", "pair")]
 
     def test_a_refused_logout_leaves_all_as_it_is(self, linked: Stage) -> None:
         give(linked, "logout")

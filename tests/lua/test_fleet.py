@@ -343,6 +343,24 @@ class TestRemoval:
             stage.settle(task, "returned", from_="h", overdue=True, unitBack=True, reason="NOT_CLAIMED")
         assert self.finish(stage).code == "OK"
 
+    def test_registered_anew_it_gives_no_epoch_that_was_given_before(self, stage: Stage) -> None:
+        """It began at 1 again, and a worker of the one before could claim and give back what the new one had."""
+        stage.register()
+        given = {stage.hello(instance).epoch for instance in ("i1", "i2")}
+        self.removing(stage)
+        stage.register()
+        assert [stage.open(epoch).code for epoch in given] == ["STALE_EPOCH", "STALE_EPOCH"]
+        assert stage.hello("i1").epoch > max(given)
+
+    def test_what_its_worker_was_told_goes_with_it(self, stage: Stage) -> None:
+        """A logout that nobody heard was given to the next session of that name."""
+        stage.register()
+        told = stage.call("give_command", session=SESSION, id="c1", kind="pair", by="k", now=T0, until=T0 + 120_000)
+        assert told["code"] == "OK"
+        self.removing(stage)
+        stage.register()
+        assert stage.hello().commands == []
+
 
 def test_a_worker_that_is_gone_takes_no_memory(stage: Stage) -> None:
     """A stopped session went on showing what its worker had taken; a measurement may also come late."""

@@ -66,10 +66,12 @@ class TestRestriction:
         assert stage.redis.hget(keys.phone(PHONE), "restriction") == "CAPPED"
         assert incidents(stage, "PHONE_RESTRICTED") == []
 
-    def state(self, stage: Stage, kind: str, until: int | None = None, at: int | None = None) -> None:
+    def state(
+        self, stage: Stage, kind: str, until: int | None = None, at: int | None = None, session: str = SESSION
+    ) -> None:
         """The platform's word."""
         stated = {"epoch": None, "at_ms": stage.now if at is None else at, "now_ms": stage.now}
-        value_of(stage.store.sessions.restriction(SESSION, kind, until, **stated))
+        value_of(stage.store.sessions.restriction(session, kind, until, **stated))
 
     def restriction(self, stage: Stage) -> tuple[str | None, int]:
         known = stage.redis.hmget(keys.phone(PHONE), "restriction", "restrictedUntil")
@@ -87,6 +89,28 @@ class TestRestriction:
         self.state(stage, "NONE")
         assert self.restriction(stage) == (None, 0)
         assert len(incidents(stage, "PHONE_RESTRICTED")) == 2
+
+    def test_of_two_hosts_the_one_whose_clock_is_behind_is_heard(self, stage: Stage) -> None:
+        """Two clocks cannot be compared: its word was taken for an old one, and the number wrote on, or never again."""
+        stage.connect()
+        stage.connect("s2")
+        self.state(stage, "NONE")
+        stage.now += MINUTE
+        self.state(stage, "TIME_LOCKED", T0 + HOUR, at=T0 - 5 * MINUTE, session="s2")
+        assert self.restriction(stage) == ("TIME_LOCKED", T0 + HOUR)
+        self.state(stage, "NONE", at=T0 - 6 * MINUTE, session="s2")
+        assert self.restriction(stage) == ("TIME_LOCKED", T0 + HOUR), "of one session the older word is still the older"
+        stage.now += MINUTE
+        self.state(stage, "NONE", at=T0 - 4 * MINUTE, session="s2")
+        assert self.restriction(stage) == (None, 0)
+
+    def test_the_next_workers_first_word_is_heard_whatever_its_clock(self, stage: Stage) -> None:
+        stage.connect()
+        stage.hello("i1")
+        self.state(stage, "NONE")
+        stage.hello("i2")
+        self.state(stage, "TIME_LOCKED", T0 + HOUR, at=T0 - 5 * MINUTE)
+        assert self.restriction(stage) == ("TIME_LOCKED", T0 + HOUR)
 
     def test_the_platforms_word_replaces_our_guess(self, stage: Stage) -> None:
         """A guessed day becomes the stated hour: one incident, one count for the breaker, and what was parked for the

@@ -162,6 +162,24 @@ class TestClaim:
         assert stage.claim(task).code == "GONE"
         assert stage.dump() == before
 
+    def test_withdrawn_and_handed_over_anew_between_look_and_claim(self, handed: tuple[Stage, str]) -> None:
+        """The gate looked at the hand-over before, whose time to send was an earlier one."""
+        stage, task = handed
+        seen = stage.open().times.handed_off_at
+        stage.now += 60_001
+        stage.settle(task, "returned", from_="h", overdue=True, unitBack=True, reason="NOT_CLAIMED")
+        assert stage.hand_off() == task
+        assert stage.claim(task, handed_off_at=seen).code == "GONE"
+        assert stage.claim(task, handed_off_at=stage.open().times.handed_off_at).code == "OK"
+
+    def test_one_whose_hand_over_nobody_wrote_down(self, handed: tuple[Stage, str]) -> None:
+        """By a dispatcher of an older version: from its claim on its age is known."""
+        stage, task = handed
+        stage.redis.hdel(keys.message(task), "handedOffAt")
+        stage.now += 5
+        assert stage.claim(task, handed_off_at=stage.open().times.handed_off_at).code == "OK"
+        assert stage.message(task)["handedOffAt"] == str(stage.now)
+
     def test_tokens_only_rise_and_a_doubt_is_told(self, stage: Stage) -> None:
         _, task, first = stage.claimed()
         stage.retry(task, at=T0, pinned=True, unitBack=None)

@@ -8,7 +8,9 @@ import redis
 from paceline.dispatcher.pacer import Pacer
 from paceline.domain.ids import whatsapp_id
 from paceline.kits.rng import new_rng
+from paceline.orchestrator.settling import ASIDE_MS, Settling
 from paceline.policy.facts import PhoneFacts, Rules
+from paceline.policy.retry import RetrySettings
 from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store import keys
@@ -102,6 +104,34 @@ def test_a_message_that_cannot_be_read_keeps_its_deadline(busy: Stage) -> None:
     _spoil(busy, keys.message(tasks[1]))
     assert [answer.startswith("!") for answer in _prove(busy, tasks)] == [False, True, False]
     assert busy.redis.zrange(keys.deadlines(), 0, -1) == [tasks[1]]
+
+
+def _sweep(stage: Stage) -> None:
+    settling = Settling(stage.store, RetrySettings())
+    value_of(settling.sweep(stage.now))
+    assert value_of(settling.sweep(stage.now)) != stage.now, "the sweeper would never rest"
+
+
+@pytest.mark.parametrize("what", ["message", "states", "phone", "name"])
+def test_one_message_that_cannot_be_read_does_not_stop_the_sweeper(busy: Stage, what: str) -> None:
+    """It did, for the whole fleet: no hand-over came back and no lease ended any more."""
+    step(busy)
+    good, bad, other = (busy.pacer(phone)["unsettled"] for phone in PHONES)
+    busy.now += 61_000
+    match what:
+        case "message":
+            _spoil(busy, keys.message(bad))
+        case "states":
+            _spoil(busy, keys.job_states(bad.partition(":")[0]))
+        case "name":
+            bad = "no task"
+            busy.redis.zadd(keys.deadlines(), {bad: 1})
+        case field:
+            busy.redis.hdel(keys.message(bad), field)
+    _sweep(busy)
+    assert [busy.byte(task) for task in (good, other)] == ["r", "r"]
+    assert kinds(busy).count("MESSAGE_UNREADABLE") == 1
+    assert busy.redis.zscore(keys.deadlines(), bad) == busy.now + ASIDE_MS
 
 
 def test_statistics_that_cannot_be_written_hold_up_no_proof(busy: Stage) -> None:

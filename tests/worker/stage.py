@@ -210,7 +210,7 @@ class Orchestrator:
             if task.state == "claimed" and task.lease_until_ms <= self.clock.ms:
                 self._unknown(task, "LEASE_ENDED")
 
-    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
+    async def hello(self, *, instance_id: str, life_id: str, journal_id: str, driver: str) -> HelloAnswer:
         if self.wanted not in (None, instance_id):
             raise NotWanted("another one")
         self.journal_ids.append(journal_id)
@@ -377,6 +377,7 @@ class Theatre:
         self.core = WorkerCore(
             session_id="s1",
             instance_id=f"instance-{self.lives}",
+            life_id="life",
             protocol=wrap(self.line(self.orchestrator)),
             driver=wrap(self.driver),
             journal=wrap(self.journal),

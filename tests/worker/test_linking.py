@@ -237,9 +237,9 @@ class TestWorker:
         theatre.play(lambda: False, within_ms=120_000)
         assert names(theatre) == ["LINK_BLOCKED"]
 
-    def test_one_that_is_linked_asks_for_nothing_while_it_is_offline(self) -> None:
-        """A lost network is no reason to ask for orders every second."""
+    def test_one_that_is_linked_asks_for_orders_now_and_then_while_it_is_offline(self) -> None:
+        """A lost network is no reason to ask every second; but that it asks so tells that it is not connected."""
         theatre = Theatre(offline=True)
         theatre.start()
-        theatre.play(lambda: False, within_ms=30_000)
-        assert [name for name, _ in theatre.orchestrator.calls if name == "commands"] == []
+        theatre.play(lambda: False, within_ms=33_000)
+        assert [name for name, _ in theatre.orchestrator.calls if name == "commands"] == ["commands"] * 2

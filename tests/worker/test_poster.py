@@ -36,7 +36,7 @@ class Line:
         self.orchestrator = Orchestrator()
         journal = MemoryJournal(MemoryDisk(), new_id=lambda: "journal-1", now_ms=self.clock.now_ms)
         self.poster = Poster(
-            Shift("s1", "instance-1", journal),
+            Shift("s1", "instance-1", "life-1", journal),
             protocol=self.orchestrator,  # type: ignore[arg-type]
             clock=self.clock,
             rng=new_rng(1),

@@ -76,12 +76,12 @@ async def test_hello_and_claim_speak_camel_case_and_carry_the_secret() -> None:
             },
         )
     )
-    answer = await recorder.protocol().hello(instance_id="i", journal_id="j", driver="simulated")
+    answer = await recorder.protocol().hello(instance_id="i", life_id="l", journal_id="j", driver="simulated")
     assert (answer.epoch, answer.pending[0].task_id, answer.typing.max_ms) == (7, "t", 3)
     (request,) = recorder.requests
     assert request.url.path == "/api/worker/sessions/s1/hello"
     assert request.headers["X-Webhook-Secret"] == "secret"
-    assert json.loads(request.content) == {"instanceId": "i", "journalId": "j", "driver": "simulated"}
+    assert json.loads(request.content) == {"instanceId": "i", "lifeId": "l", "journalId": "j", "driver": "simulated"}
 
     recorder = Recorder(httpx.Response(200, json={"status": "ok", "task": None, "raw": None, "nowMs": 9}))
     claim = await recorder.protocol().claim(epoch=7)

@@ -1,6 +1,7 @@
 """The orchestrator's HTTP: what workers ask and say, and the registry for operators."""
 
 import hmac
+from itertools import count
 from typing import Annotated, Any
 
 from litestar import get, post
@@ -123,7 +124,9 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
         """Gives the worker its epoch, and the tasks it must answer for from its journal."""
         gate.check(request, session_id)
         body, now_ms = await read_body(request, HelloBody), clock.now_ms()
-        welcome = await desk.hello(session_id, body.instance_id, body.journal_id, now_ms=now_ms)
+        welcome = await desk.hello(
+            session_id, body.instance_id, body.journal_id, life=body.life_id or "", now_ms=now_ms
+        )
         return HelloAnswer(
             welcome.epoch,
             now_ms,
@@ -140,12 +143,20 @@ def _desk_routes(desk: Desk, waiters: Waiters, gate: WorkerGate, clock: Clock, t
         session_id: FromPath[str],
         timeout: Timeout = 20,  # noqa: ASYNC109 - the caller's word for how long it waits
     ) -> ClaimAnswer:
-        """A long poll. The task comes under a lease; `raw` names the claim in ack, nack and extend."""
+        """A long poll. The task comes under a lease; `raw` names the claim in ack, nack and extend. Who asks is
+        connected; a worker that is not asks with `commandsOnly`."""
         gate.check(request, session_id)
         body, began_ms = await read_body(request, ClaimBody), monotonic_ms()
+        looks = count()
         given = await waiters.poll(
             session_id,
-            lambda: desk.claim(session_id, body.epoch, now_ms=clock.now_ms(), commands_only=body.commands_only),
+            lambda: desk.claim(
+                session_id,
+                body.epoch,
+                now_ms=clock.now_ms(),
+                commands_only=body.commands_only,
+                again=next(looks) > 0,
+            ),
             found=lambda answer: not answer.is_empty,
             timeout_ms=timeout * 1000,
             until_gone=lambda: until_gone(request),

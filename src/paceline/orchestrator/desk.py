@@ -95,10 +95,11 @@ class Desk:
         self._texts = Texts(store.jobs)
         self._measures = measures or Measures()
 
-    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int) -> Welcome:
-        """The instance becomes the newest; what older ones held is asked of it, or ends if nobody can know."""
+    async def hello(self, session: str, instance: str, journal: str, *, now_ms: int, life: str = "") -> Welcome:
+        """The instance becomes the newest; what older ones held, or an earlier life of this one, is asked of it, or
+        ends if nobody can know."""
         answer = await self._store.outbox.hello(
-            session, instance, journal, now_ms=now_ms, any_instance=self._any_instance
+            session, instance, journal, life=life, now_ms=now_ms, any_instance=self._any_instance
         )
         _raise_for(answer.code)
         for held in answer.lost:
@@ -109,9 +110,14 @@ class Desk:
             )  # fmt: skip
         return Welcome(answer.epoch, [_pending(held) for held in answer.pending], answer.commands)
 
-    async def claim(self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False) -> Claim:
-        """The next task, if there is one and it may still go; before it what the worker has to answer for or to do."""
-        opened = await self._store.outbox.open_claim(session, epoch, now_ms=now_ms, commands_only=commands_only)
+    async def claim(
+        self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False, again: bool = False
+    ) -> Claim:
+        """The next task, if there is one and it may still go; before it what the worker has to answer for or to do.
+        `again`: another look within one long poll."""
+        opened = await self._store.outbox.open_claim(
+            session, epoch, now_ms=now_ms, commands_only=commands_only, again=again
+        )
         _raise_for(opened.code)
         if opened.pending or opened.commands:
             return Claim(pending=[_pending(held) for held in opened.pending], commands=opened.commands)
@@ -155,7 +161,12 @@ class Desk:
             )  # fmt: skip
             return None
         claimed = await self._store.outbox.claim(
-            session, epoch, task.task, lease_until_ms=verdict.lease_until_ms, now_ms=now_ms
+            session,
+            epoch,
+            task.task,
+            lease_until_ms=verdict.lease_until_ms,
+            handed_off_at=times.handed_off_at,
+            now_ms=now_ms,
         )
         failpoint("claimed-not-answered")
         if claimed.code != "OK":

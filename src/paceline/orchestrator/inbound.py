@@ -1,26 +1,22 @@
 """What workers say about themselves and about messages. Repeated and out-of-order events do no harm.
 
 MESSAGE_SENT and an ack are one fact, MESSAGE_FAILED and a nack are one fact; both end in `settling`. Of what people
-write only one thing is looked at, whether it says stop; it is neither kept nor logged.
+write only one thing is looked at, whether it says stop (`stops`); it is neither kept nor logged.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from paceline.domain import sessions
 from paceline.domain.errors import BadRequest, NotFound
-from paceline.domain.ids import derived_job_id, parse_task_id
-from paceline.domain.jobs import Job
+from paceline.domain.ids import parse_task_id
 from paceline.domain.numbers import person
 from paceline.domain.text import TEXT_LIMIT
-from paceline.kits.logging import request_id
 from paceline.orchestrator import linking
 from paceline.orchestrator.settling import Settling, Word
-from paceline.policy import stopwords
+from paceline.orchestrator.stops import Stop, StopRules, Stops
 from paceline.store.caller import Answer
-from paceline.store.guards import Suppression
 from paceline.store.store import Store
 
 RESTRICTION_KINDS = ("TIME_LOCKED", "CAPPED", "NONE")
@@ -33,12 +29,6 @@ ERROR_LIMIT = 256
 QUIET_LIMIT_MS = 366 * 86_400_000
 INBOUND_ID_LIMIT = 128
 """WhatsApp's message ids are a quarter of that."""
-
-STOP_SOURCE = "inbound"
-CONFIRMATION_PRIORITY = 3
-"""Before all that waits for the number, at its pace: an answer that comes tomorrow is no answer."""
-CONFIRMATION_VALIDITY_S = 86_400
-"""Counted from when they wrote. A stop that reaches us later than that is obeyed and not answered."""
 
 _PROOFS = {"MESSAGE_SENT": "sent", "MESSAGE_DELIVERED": "delivered", "MESSAGE_READ": "read"}
 _HEARD = {"CONNECTED", "MESSAGE_DELIVERED", "MESSAGE_READ", "MESSAGE_RECEIVED"}
@@ -56,21 +46,13 @@ class WorkerEvent(msgspec.Struct, frozen=True, rename="camel"):
     data: dict[str, Any] = {}
 
 
-class StopRules:
-    """What says stop, and what is answered; an empty answer is none."""
-
-    def __init__(self, confirmation: str = "", extra_words: Iterable[str] = ()) -> None:
-        self.confirmation = confirmation
-        self.words = stopwords.vocabulary(extra_words)
-
-
 class Inbound:
     def __init__(
         self, store: Store, settling: Settling, stop: StopRules | None = None, *, tell_text: bool = False
     ) -> None:
         self._store = store
         self._settling = settling
-        self._stop = stop or StopRules()
+        self._stops = Stops(store, stop or StopRules())
         self._tell_text = tell_text
 
     async def receive(self, event: WorkerEvent, *, now_ms: int) -> None:
@@ -124,9 +106,12 @@ class Inbound:
     async def _received(self, event: WorkerEvent, now_ms: int) -> None:
         """Who wrote, not what. A sender that is no number (a group, a LID) has no conversation that we could keep."""
         sender, wire_id = person(_text(event, "from")), _text(event, "whatsappId")
-        if sender is None:
-            return
         said = event.data.get("text")
+        says_stop = isinstance(said, str) and self._stops.says_stop(said)
+        if sender is None:
+            if says_stop:
+                _known(await self._stops.unresolved(_stop(event, wire_id), now_ms=now_ms))
+            return
         answer = await self._store.sessions.received(
             event.session_id,
             sender,
@@ -136,8 +121,8 @@ class Inbound:
             text=said[:TEXT_LIMIT] if self._tell_text and isinstance(said, str) else None,
         )
         _known(answer)
-        if isinstance(said, str) and stopwords.says_stop(said, self._stop.words):
-            await self._stopped(event, sender, wire_id, answer.phone, now_ms)
+        if says_stop:
+            _known(await self._stops.heard(_stop(event, wire_id), sender, answer.phone, now_ms=now_ms))
 
     async def _command_done(self, event: WorkerEvent, now_ms: int) -> None:
         """What the worker was told to do has an end; one that we do not know of (any more) changes nothing."""
@@ -152,31 +137,9 @@ class Inbound:
         )
         _known(answer)
 
-    async def _stopped(self, event: WorkerEvent, sender: str, wire_id: str, phone: str, now_ms: int) -> None:
-        """Everything about it follows from the message's id, so a repeat finds it done."""
-        stop_id = derived_job_id("stop", sender, wire_id)
-        job = self._confirmation(stop_id, event, phone, now_ms)
-        entry = Suppression(sender, now_ms, "stop", STOP_SOURCE, job.task_id(0) if job else None)
-        _known(await self._store.people.stop(event.session_id, stop_id, entry, job=job, now_ms=now_ms))
 
-    def _confirmation(self, job_id: str, event: WorkerEvent, phone: str, now_ms: int) -> Job | None:
-        left_s = CONFIRMATION_VALIDITY_S - (now_ms - event.timestamp) // 1000
-        if not self._stop.confirmation or left_s <= 0:
-            return None
-        return Job(
-            job_id=job_id,
-            total=1,
-            text=self._stop.confirmation,
-            accepted_at=now_ms,
-            accepted_by=STOP_SOURCE,
-            priority=CONFIRMATION_PRIORITY,
-            phone=phone,
-            session_id=event.session_id,
-            validity_seconds=left_s,
-            single=True,
-            confirmation=True,
-            request_id=request_id(),
-        )
+def _stop(event: WorkerEvent, wire_id: str) -> Stop:
+    return Stop(event.session_id, _text(event, "from"), wire_id, event.timestamp)
 
 
 def heard_at(event: WorkerEvent, *, now_ms: int) -> int:

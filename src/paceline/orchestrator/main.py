@@ -16,13 +16,14 @@ from paceline.orchestrator.audit import AuditFollower, AuditThread
 from paceline.orchestrator.audit_db import AuditDb
 from paceline.orchestrator.days import ZONE_AGE_MS, StatsDays
 from paceline.orchestrator.desk import Desk
-from paceline.orchestrator.inbound import Inbound, StopRules
+from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.inventory import Inventory, InventoryRules
 from paceline.orchestrator.measures import OrchestratorMeasures
 from paceline.orchestrator.provisioning import holder_of, new_runner, start_provisioning
 from paceline.orchestrator.registry import Registry
 from paceline.orchestrator.routes_audit import AuditPages
 from paceline.orchestrator.settling import Settling
+from paceline.orchestrator.stops import StopRules
 from paceline.orchestrator.waiters import Waiters
 from paceline.orchestrator.watching import start_watching
 from paceline.settings import OrchestratorSettings

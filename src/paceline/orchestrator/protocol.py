@@ -26,12 +26,15 @@ class HelloBody(_Body, frozen=True, kw_only=True):
     instance_id: Id
     journal_id: Id
     driver: Annotated[str, Meta(max_length=64)] = ""
+    life_id: Id | None = None
+    """Made anew each time the worker's process starts. An instance that was started again is known by it."""
 
 
 class ClaimBody(_Body, frozen=True, kw_only=True):
     epoch: Epoch
     commands_only: bool = False
-    """The worker is not connected: it can take no task, only be told something (to pair)."""
+    """The worker is not connected: it can take no task, only be told something (to pair, to go). What it asks for is
+    its word on that: a claim without this says that it is connected."""
 
 
 class WorkerError(_Body, frozen=True, kw_only=True):

@@ -41,7 +41,12 @@ REFERENCE: Reference = {
     **INVENTORY,
     "POST /api/worker/sessions/{session_id}/hello": Entry(
         errors="UNKNOWN_SESSION NOT_WANTED",
-        body={"instanceId": "worker-s1-7f3a", "journalId": "j-20260310-01", "driver": "simulated"},
+        body={
+            "instanceId": "worker-s1-7f3a",
+            "journalId": "j-20260310-01",
+            "driver": "simulated",
+            "lifeId": "9b1d4c",
+        },
         answer={
             "epoch": 2,
             "nowMs": AT,

@@ -7,6 +7,7 @@ claim it was given for.
 from typing import Any
 
 import msgspec
+import structlog
 
 from paceline.domain.errors import BadRequest, Conflict, NotFound
 from paceline.domain.failures import BEFORE_THE_WIRE, UNKNOWN_OUTCOME, FailureClass, failure_class
@@ -17,12 +18,18 @@ from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.days import StatsDays
 from paceline.orchestrator.measures import Measures
 from paceline.policy import restriction, retry
+from paceline.store.client import RedisError
 from paceline.store.outbox import MessageFacts, OverdueTask
 from paceline.store.store import Store
+
+log = structlog.stdlib.get_logger(__name__)
 
 IN_HANDS = "cu"
 """Claimed, or unknown: the worker's word about it still counts."""
 SWEEP_BATCH = 100
+ASIDE_MS = 600_000
+"""Until a message that cannot be read is looked at again: somebody has to mend it, and each look is an incident."""
+ERROR_LIMIT = 300
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -106,11 +113,23 @@ class Settling:
         )
 
     async def sweep(self, now_ms: int) -> int | None:
-        """Hand-overs nobody claimed go back, leases that ended become unknown. Returns when the next one ends."""
+        """Hand-overs nobody claimed go back, leases that ended become unknown. Returns when the next one ends. One that
+        cannot be read is put aside: the fleet does not wait for it."""
         overdue = await self._store.outbox.overdue(now_ms=now_ms, limit=SWEEP_BATCH)
+        for broken in overdue.unreadable:
+            await self._put_aside(broken.task, broken.error, now_ms)
         for task in overdue.tasks:
-            await self._time_is_up(task, now_ms)
-        return now_ms if overdue.tasks else overdue.next_at
+            try:
+                await self._time_is_up(task, now_ms)
+            except RedisError as error:
+                await self._put_aside(task.task, str(error), now_ms)
+            except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+                await self._put_aside(task.task, type(error).__name__, now_ms)
+        return now_ms if overdue.tasks or overdue.unreadable else overdue.next_at
+
+    async def _put_aside(self, task: str, error: str, now_ms: int) -> None:
+        log.error("what is stored about a message cannot be read", task_id=task, reason=error[:ERROR_LIMIT])
+        await self._store.outbox.put_aside(task, error[:ERROR_LIMIT], retry_ms=ASIDE_MS, now_ms=now_ms)
 
     async def _time_is_up(self, overdue: OverdueTask, now_ms: int) -> None:
         settle, task, state = self._store.outbox.settle, overdue.task, overdue.state

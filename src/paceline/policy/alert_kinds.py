@@ -182,6 +182,12 @@ KINDS: dict[str, Kind] = {
         names="phone",
         do="Something else wrote to this Redis, or it is damaged. The other numbers go on; report it with the error.",
     ),
+    "MESSAGE_UNREADABLE": Kind(
+        severity=Severity.CRITICAL,
+        says=lambda f: f"what is stored about a message cannot be read{_why(f, 'error')}{_task(f)}",
+        many="looks at messages that cannot be read",
+        do="Its number may wait for it, the others go on. Report it with the error.",
+    ),
     "FLEET_BREAKER": Kind(
         severity=Severity.CRITICAL,
         says=_breaker,
@@ -213,6 +219,14 @@ KINDS: dict[str, Kind] = {
         many="messages were given up",
         names="phone",
         do="Look at the dead letters; what can be mended there can be sent again.",
+    ),
+    "STOP_UNRESOLVED": Kind(
+        severity=Severity.CRITICAL,
+        subject="phone",
+        says=lambda f: f"somebody wrote stop to {_number(f)}, and WhatsApp does not tell whose number that was",
+        many="stops of people whose number is not known",
+        names="phone",
+        do="Find the chat on that phone, and put the person's number on the suppression list.",
     ),
     "WEBHOOK_DISABLED": Kind(
         severity=Severity.WARNING,

@@ -110,6 +110,9 @@ recipient_sends = Key(
 
 # Sessions
 sessions = Key("sessions:active", "SET", "every registered session; orchestrator")
+epoch_floor = Key(
+    "sessions:epoch", "STRING", "above every epoch of sessions that are gone: a new one begins there; orchestrator"
+)
 session = Key(
     "session:{}", "HASH", "phone, driver, connection, authorisation, epoch, instanceId, lastSeen …; orchestrator"
 )

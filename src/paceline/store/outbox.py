@@ -83,8 +83,14 @@ class OverdueTask(msgspec.Struct, frozen=True):
     phone: str | None = None
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    task: str
+    error: str
+
+
 class Overdue(Answer, frozen=True):
     tasks: list[OverdueTask] = []
+    unreadable: list[Unreadable] = []
     next_at: int | None = None
 
 
@@ -112,22 +118,32 @@ class Outbox:
         self._caller = caller
 
     async def hello(
-        self, session: str, instance: str, journal: str, *, now_ms: int, any_instance: bool = False
+        self, session: str, instance: str, journal: str, *, now_ms: int, life: str = "", any_instance: bool = False
     ) -> Hello:
+        """`life` names one run of the instance's process; empty if the worker does not tell."""
         return await self._caller.call(
-            "hello", Hello, session=session, instance=instance, journal=journal, now=now_ms,
+            "hello", Hello, session=session, instance=instance, journal=journal, life=life or None, now=now_ms,
             anyInstance=any_instance or None,
         )  # fmt: skip
 
-    async def open_claim(self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False) -> Opened:
+    async def open_claim(
+        self, session: str, epoch: int, *, now_ms: int, commands_only: bool = False, again: bool = False
+    ) -> Opened:
+        """`again`: we look again for a worker that still waits. Only that it asks tells whether it is connected."""
         return await self._caller.call(
-            "open_claim", Opened, session=session, epoch=epoch, now=now_ms, commandsOnly=commands_only or None
-        )
+            "open_claim", Opened, session=session, epoch=epoch, now=now_ms, commandsOnly=commands_only or None,
+            again=again or None,
+        )  # fmt: skip
 
-    async def claim(self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int) -> Claimed:
+    async def claim(
+        self, session: str, epoch: int, task: str, *, lease_until_ms: int, now_ms: int, handed_off_at: int = 0
+    ) -> Claimed:
+        """`handed_off_at` names the hand-over that was decided on, as `open_claim` gave it; 0 if nobody wrote it
+        down."""
         return await self._caller.call(
-            "claim_outbox", Claimed, session=session, epoch=epoch, task=task, leaseUntil=lease_until_ms, now=now_ms
-        )
+            "claim_outbox", Claimed, session=session, epoch=epoch, task=task, leaseUntil=lease_until_ms,
+            handedOffAt=handed_off_at or None, now=now_ms,
+        )  # fmt: skip
 
     async def extend(
         self, session: str, epoch: int, task: str, token: int, *, lease_ms: int, longest_ms: int, now_ms: int
@@ -148,6 +164,10 @@ class Outbox:
 
     async def overdue(self, *, now_ms: int, limit: int) -> Overdue:
         return await self._caller.call("overdue", Overdue, now=now_ms, limit=limit)
+
+    async def put_aside(self, task: str, error: str, *, retry_ms: int, now_ms: int) -> None:
+        """What is stored about it cannot be read; an incident says so, and it is looked at again later."""
+        await self._caller.call("put_aside", Answer, task=task, error=error, retry=retry_ms, now=now_ms)
 
     async def facts(self, task: str) -> MessageFacts:
         names = (

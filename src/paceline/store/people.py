@@ -67,6 +67,15 @@ class People:
             info=row["info"], keep=STOPS_KEPT_MS, now=now_ms, confirm=confirm,
         )  # fmt: skip
 
+    async def stop_unresolved(
+        self, session: str, stop_id: str, *, sender: str, whatsapp_id: str, at_ms: int, now_ms: int
+    ) -> Answer:
+        """A stop word of a person whose number nobody knows; `sender` is shown, so it says no more than is needed."""
+        return await self._caller.call(
+            "stop_unresolved", Answer, session=session, stop=stop_id, **{"from": sender}, id=whatsapp_id, at=at_ms,
+            keep=STOPS_KEPT_MS, now=now_ms,
+        )  # fmt: skip
+
     async def jobs(self) -> AsyncIterator[list[str]]:
         """The ids of all jobs, oldest first, some at a time. By their times, not by their places: ids of jobs that are
         gone are dropped meanwhile, and each would move the next job into what was read already."""

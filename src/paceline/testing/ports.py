@@ -2,6 +2,7 @@
 without asyncio."""
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
@@ -137,8 +138,10 @@ class SimProtocol:
         """By the orchestrator's clock."""
         return self._sim.time_of(self._server)
 
-    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
-        welcome = await self._ask(lambda: self._desk.hello(self._session, instance_id, journal_id, now_ms=self._now_ms))
+    async def hello(self, *, instance_id: str, life_id: str, journal_id: str, driver: str) -> HelloAnswer:
+        welcome = await self._ask(
+            lambda: self._desk.hello(self._session, instance_id, journal_id, life=life_id, now_ms=self._now_ms)
+        )
         lease_ms, typing, grace_ms = self._terms()
         return HelloAnswer(
             epoch=welcome.epoch,
@@ -153,9 +156,12 @@ class SimProtocol:
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
         began_ms = self._sim.now_ms
         until_ms = began_ms + (0 if commands_only else CLAIM_WAIT_MS)
+        looks = count()
         while True:
             claim = await self._ask(
-                lambda: self._desk.claim(self._session, epoch, now_ms=self._now_ms, commands_only=commands_only)
+                lambda: self._desk.claim(
+                    self._session, epoch, now_ms=self._now_ms, commands_only=commands_only, again=next(looks) > 0
+                )
             )
             if not claim.is_empty or commands_only:
                 break

@@ -94,6 +94,7 @@ class Workers:
         core = WorkerCore(
             session_id=session,
             instance_id=instance or f"life-{session}-{life}",
+            life_id=f"{life}",
             protocol=SimProtocol(
                 sim, session, process, world.orchestrator,
                 desk=world.desk, settling=world.settling,

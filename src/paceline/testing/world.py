@@ -26,8 +26,9 @@ from paceline.kits import failpoint
 from paceline.orchestrator.days import StatsDays
 from paceline.orchestrator.desk import Desk
 from paceline.orchestrator.enqueue import Enqueue
-from paceline.orchestrator.inbound import Inbound, StopRules
+from paceline.orchestrator.inbound import Inbound
 from paceline.orchestrator.settling import Settling
+from paceline.orchestrator.stops import StopRules
 from paceline.policy.facts import Rules
 from paceline.policy.retry import RetrySettings
 from paceline.policy.trust import DAY_MS

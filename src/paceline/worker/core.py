@@ -43,6 +43,9 @@ EXIT_REFUSED = 1
 EXIT_REPLACED = 3
 
 _WAIT_CONNECTED_MS = 1_000
+_ORDERS_EVERY_MS = 15_000
+"""How often a linked worker without a connection asks whether it is to do something. One that is not linked asks every
+second: somebody waits for its pairing code."""
 # An orchestrator that answers a long poll at once with nothing must not be asked in a tight loop.
 _MIN_POLL_MS = 250
 
@@ -63,6 +66,7 @@ class WorkerCore:
         *,
         session_id: str,
         instance_id: str,
+        life_id: str,
         protocol: WorkerProtocol,
         driver: Driver,
         journal: Journal,
@@ -72,7 +76,7 @@ class WorkerCore:
         ping_every_ms: int = PING_EVERY_MS,
     ) -> None:
         """`wake` is for the webhooks alone; the driver has one of its own."""
-        self._shift = Shift(session_id, instance_id, journal)
+        self._shift = Shift(session_id, instance_id, life_id, journal)
         self._protocol = protocol
         self._driver = driver
         self._clock = clock
@@ -91,6 +95,7 @@ class WorkerCore:
         )
         self._orders = Orders(self._shift, driver=driver, poster=self._poster)
         self._pump = EventPump(self._shift, driver=driver, poster=self._poster, clock=clock, rng=rng)
+        self._asked_orders_ms = clock.now_ms()
         self.polling = False
         """True while the worker holds nothing and only waits for a task: it may be cut off without harm."""
 
@@ -138,6 +143,7 @@ class WorkerCore:
             try:
                 terms = await self._protocol.hello(
                     instance_id=self._shift.instance_id,
+                    life_id=self._shift.life_id,
                     journal_id=self._shift.journal.journal_id,
                     driver=self._driver.name,
                 )
@@ -163,6 +169,7 @@ class WorkerCore:
             if not await self._driver.wait_connected(_WAIT_CONNECTED_MS):
                 await self._ask_for_orders()
                 continue
+            self._asked_orders_ms = self._clock.now_ms()
             try:
                 answer = await self._claim()
             except ProtocolUnavailable as error:
@@ -184,9 +191,12 @@ class WorkerCore:
                 in_vain = 0
 
     async def _ask_for_orders(self) -> None:
-        """Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go."""
-        if self._driver.linked:
+        """Who is not connected claims nothing, but must hear that it is to pair, or to go. Asking so tells besides that
+        it is not connected, as a claim tells that it is."""
+        now_ms = self._clock.now_ms()
+        if self._driver.linked and now_ms - self._asked_orders_ms < _ORDERS_EVERY_MS:
             return
+        self._asked_orders_ms = now_ms
         try:
             answer = await self._protocol.claim(epoch=self._shift.agreed.epoch, commands_only=True)
         except ProtocolUnavailable as error:

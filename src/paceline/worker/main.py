@@ -106,6 +106,7 @@ async def _hold(env: Environment) -> int:
     core = WorkerCore(
         session_id=env.session_id,
         instance_id=env.instance_id,
+        life_id=uuid.uuid4().hex,
         protocol=protocol,
         driver=simulated_driver(env, clock, rng),
         journal=journal,

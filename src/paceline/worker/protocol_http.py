@@ -69,8 +69,8 @@ class HttpProtocol:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def hello(self, *, instance_id: str, journal_id: str, driver: str) -> HelloAnswer:
-        body = {"instanceId": instance_id, "journalId": journal_id, "driver": driver}
+    async def hello(self, *, instance_id: str, life_id: str, journal_id: str, driver: str) -> HelloAnswer:
+        body = {"instanceId": instance_id, "lifeId": life_id, "journalId": journal_id, "driver": driver}
         return await self._ask(self._hello, body, HelloAnswer)
 
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:

@@ -32,6 +32,8 @@ class Shift:
 
     session_id: str
     instance_id: str
+    life_id: str
+    """Of this run of the instance's process."""
     journal: Journal
     time: ServerTime = field(default_factory=ServerTime)
     terms: HelloAnswer | None = None

@@ -1,4 +1,5 @@
--- A worker tells the end of what it was told to do. Told again, or of something nobody told it, it changes nothing.
+-- A worker tells the end of what it was told to do. Told again, or of something nobody told it, it changes nothing. One whose time was over
+-- may have been carried out all the same: its worker's word counts more than our clock.
 -- a: session, id, ok, error?, code? (pair: a JSON text with `value` and `until`), codeTtl? (ms), now
 -- Returns OK {kind?} | UNKNOWN_SESSION.
 local key = K.session(a.session)
@@ -9,9 +10,13 @@ for _, raw in ipairs(call('HVALS', K.session_commands(a.session))) do
   local one = cjson.decode(raw)
   if one.id == a.id then command = one end
 end
-if not command then return reply('OK') end
-call('HDEL', K.session_commands(a.session), command.kind)
-call('HSET', key, 'lastCommand', cjson.encode({id = a.id, kind = command.kind, ok = a.ok, error = a.error, at = a.now}))
+if command then
+  call('HDEL', K.session_commands(a.session), command.kind)
+else
+  local last = cjson.decode(call('HGET', key, 'lastCommand') or '{}')
+  if last.id ~= a.id or last.error ~= 'EXPIRED' then return reply('OK') end
+  command = last
+end
 if command.kind == 'pair' and a.ok and a.code then call('SET', K.session_pairing(a.session), a.code, 'PX', a.codeTtl) end
 if command.kind == 'logout' and a.ok then
   local change = WISH.LOGOUT_DONE
@@ -20,6 +25,5 @@ if command.kind == 'logout' and a.ok then
   rescan(phone, a.now)
   wake('fleet')
 end
-wake('outbox:linking:' .. a.session)
-audit('OPERATOR', a.now, {action = command.kind, status = a.ok and 'DONE' or 'REFUSED', sessionId = a.session, phone = phone, command = a.id, reason = a.error})
+note_command_end(a.session, phone, command, {ok = a.ok, error = a.error, status = a.ok and 'DONE' or 'REFUSED'}, a.now)
 return reply('OK', {kind = command.kind})

@@ -18,8 +18,10 @@ if tasks > 0 then return reply('BUSY', {tasks = tasks}) end
 let_go(a.session, known, a.now, 'REMOVED')
 give_back_profile(a.session, known, a.now)
 keep_override(known.phone)
-call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session_events(a.session), K.session_rpm(a.session),
-  K.session_rpm_source(a.session))
+local floor = tonumber(call('GET', K.epoch_floor()) or '0')
+call('SET', K.epoch_floor(), ms(math.max(floor, tonumber(known.epoch or '0') + 1)))
+call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session_pairing(a.session), K.session_commands(a.session),
+  K.session_events(a.session), K.session_rpm(a.session), K.session_rpm_source(a.session))
 call('SREM', K.sessions(), a.session)
 call('SREM', K.phone_sessions(known.phone), a.session)
 list_sessions(known.phone)

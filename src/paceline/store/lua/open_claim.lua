@@ -1,5 +1,5 @@
 -- A worker asks for work: what it has to answer for first, or the task at the head of its outbox with all the last gate reads.
--- a: session, epoch, now, commandsOnly? (it is not connected and cannot take a task)
+-- a: session, epoch, now, commandsOnly? (it is not connected and cannot take a task), again? (another look within one long poll)
 -- Returns OK {pending? [task …], commands? [{id, kind, until, …}], task?, row? (of its phone), times?} | STALE_EPOCH | NOT_WANTED |
 -- UNKNOWN_SESSION.
 local known = hash(K.session(a.session))
@@ -7,6 +7,7 @@ if not known.phone then return reply('UNKNOWN_SESSION') end
 if tonumber(known.epoch or '0') ~= a.epoch then return reply('STALE_EPOCH') end
 if is_unwanted(known, known.instanceId) then return reply('NOT_WANTED') end
 call('HSET', K.session(a.session), 'lastSeen', a.now, 'claimedAt', a.now)
+if not a.again then believe_claim(a.session, known, not a.commandsOnly, a.now) end
 local pending = {}
 for _, task in ipairs(call('LRANGE', K.processing(a.session), 0, -1)) do pending[#pending + 1] = held_task(task) end
 -- First the past, then what it is told, then new work: a message must not go out beside a logout.

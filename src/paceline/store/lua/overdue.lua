@@ -1,10 +1,17 @@
 -- The hand-overs and leases whose time is over, for the sweeper to decide on. Changes nothing.
 -- a: now, limit
--- Returns OK {tasks? [{task, state, onUnknown facts …}], nextAt?}.
-local found = {}
+-- Returns OK {tasks? [{task, state, session?, phone?}], unreadable? [{task, error}], nextAt?}.
+-- What is stored about one message may be damaged; the others are told all the same.
+local function look(task)
+  local known, state = call('HMGET', K.message(task), 'sessionId', 'phone'), byte_of(task)
+  if state == '' then error('there is no such task') end
+  return {task = task, state = state, session = known[1] or nil, phone = known[2] or nil}
+end
+
+local found, unreadable = {}, {}
 for _, task in ipairs(call('ZRANGEBYSCORE', K.deadlines(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
-  local known = call('HMGET', K.message(task), 'sessionId', 'phone')
-  found[#found + 1] = {task = task, state = byte_of(task), session = known[1] or nil, phone = known[2] or nil}
+  local is_good, answer = pcall(look, task)
+  if is_good then found[#found + 1] = answer else unreadable[#unreadable + 1] = {task = task, error = said(answer)} end
 end
 local first = call('ZRANGE', K.deadlines(), 0, 0, 'WITHSCORES')
-return reply('OK', {tasks = list(found), nextAt = tonumber(first[2])})
+return reply('OK', {tasks = list(found), unreadable = list(unreadable), nextAt = tonumber(first[2])})

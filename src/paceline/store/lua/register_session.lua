@@ -27,8 +27,10 @@ if a.profile then
   if not profile[1] then return reply('UNKNOWN_PROFILE') end
   if profile[2] then return reply('PROFILE_IN_USE') end
 end
+-- A worker of a former session of this name may still be there: it must not be taken for one of this.
+local floor = tonumber(call('GET', K.epoch_floor()) or '0')
 call('HSET', key, 'phone', a.phone, 'driver', a.driver, 'createdAt', a.createdAt, 'tags', a.tags, 'desired', 'running', 'generation', 1,
-  'connection', 'STARTING', 'authorisation', 'UNLINKED', 'registeredAt', a.now, 'epoch', 0)
+  'connection', 'STARTING', 'authorisation', 'UNLINKED', 'registeredAt', a.now, 'stateAt', a.now, 'epoch', floor)
 if a.direct ~= nil then call('HSET', key, 'direct', a.direct and 1 or 0) end
 call('SET', K.session_status(a.session), 'STARTING')
 inherit_override(a.phone, a.session)

@@ -16,8 +16,7 @@ end
 if a.epoch and a.epoch < tonumber(known.epoch or '0') then return reply('OK', {phone = phone}) end
 if a.connection and a.at >= said_at(known.connectionAt, a.now) and not is_unwanted(known, known.instanceId) then
   put_state(a.session, a.connection, a.authorisation, a.at, a.now)
-  -- Whoever got this far is no crash loop, whatever ends it later.
-  if a.connection == 'CONNECTED' or a.connection == 'SCAN_QR' then call('HSET', key, 'healthyAt', a.now) end
+  if a.connection == 'SCAN_QR' then call('HSET', key, 'healthyAt', a.now) end
   if a.failed then call('HSET', key, 'failedReason', a.failed) else call('HDEL', key, 'failedReason') end
   if a.alarm and known.failedReason ~= a.failed then
     call('HSET', key, 'troubleTold', 1)
@@ -25,12 +24,7 @@ if a.connection and a.at >= said_at(known.connectionAt, a.now) and not is_unwant
   end
   -- Whoever sees the code can link the number: it is kept here for as long as it is valid, and in no history.
   if a.qr then call('SET', K.session_qr(a.session), a.qr, 'PX', a.qrTtl) end
-  if a.connection == 'CONNECTED' then
-    -- A look that saw it offline would put the phone to sleep; it has to look again.
-    call('HINCRBY', K.pacer(phone), 'version', 1)
-    make_due(phone, a.now)
-    jobs_look_again(a.now)
-  end
+  if a.connection == 'CONNECTED' then came_up(a.session, phone, a.now) end
 end
 if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then
   -- With its reason: the message it was busy with may keep the dispatcher from looking at it for a while.

@@ -13,7 +13,7 @@ local function put_state(session, connection, authorisation, at, now)
   local key = K.session(session)
   local was = call('HMGET', key, 'connection', 'authorisation', 'phone')
   connection, authorisation = connection or was[1], authorisation or was[2] or ''
-  call('HSET', key, 'connection', connection, 'authorisation', authorisation, 'connectionAt', at)
+  call('HSET', key, 'connection', connection, 'authorisation', authorisation, 'connectionAt', at, 'stateAt', ms(now))
   -- For the watchdog, by our clock: since when it is there, or away.
   if connection == 'CONNECTED' then
     call('HDEL', key, 'downSince')
@@ -48,17 +48,6 @@ end
 -- Whether this worker should not be there: nobody wants one, or it was told to make room for another.
 local function is_unwanted(known, instance)
   return known.desired ~= 'running' or known.removing == '1' or ((instance or '') ~= '' and known.retired == instance)
-end
-
--- What a session's worker is told to do. Given again at every claim until the worker tells the end, or until it is worth nothing any more.
-local function commands_of(session, now)
-  local found = {}
-  for _, raw in ipairs(call('HVALS', K.session_commands(session))) do
-    local command = cjson.decode(raw)
-    if command['until'] > now then found[#found + 1] = command end
-  end
-  table.sort(found, function(x, y) return x.at < y.at end)
-  return found
 end
 
 -- What may go through this session alone and was put aside while it was paused comes back now.
