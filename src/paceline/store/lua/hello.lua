@@ -17,7 +17,7 @@ local epoch = tonumber(known.epoch or '0')
 if known.instanceId ~= a.instance then
   epoch = epoch + 1
   -- Its host's clock may be behind that of the one before, whose late words are known by their epoch.
-  call('HSET', key, 'connectionAt', 0)
+  call('HSET', key, 'connectionAt', 0, 'restrictionAt', 0)
 end
 call('HSET', key, 'epoch', epoch, 'instanceId', a.instance, 'journalId', a.journal, 'lastSeen', a.now)
 list_sessions(known.phone)
