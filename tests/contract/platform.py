@@ -89,6 +89,7 @@ class Platform:
     ) -> None:
         self.link = RedisLink(url)
         self.clock = HandClock()
+        self._words = 0
         self.rules = Rules(parse(read_policy(policy)))
         self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
         self.keys = Keys(self.store, self.clock, limits)
@@ -243,10 +244,13 @@ class Platform:
         *,
         session: str = SESSION,
         at_ms: int | None = None,
-        id_: str = "e",
+        id_: str = "",
     ) -> httpx.Response:
+        """A word of its own, unless it has a name."""
+        self._words += 1
         timestamp = self.clock.at_ms if at_ms is None else at_ms
-        body = {"sessionId": session, "event": event, "data": data or {}, "timestamp": timestamp, "eventId": id_}
+        body = {"sessionId": session, "event": event, "data": data or {}, "timestamp": timestamp}
+        body["eventId"] = id_ or f"word-{self._words}"
         return await self.worker("/api/webhook", body, session=session)
 
     # A caller's calls

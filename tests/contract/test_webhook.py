@@ -288,7 +288,7 @@ async def test_a_stated_limit_stands_once_however_often_it_is_told(platform: Pla
     """Kept with its end, one incident; told again it changes nothing but the session's history."""
     await platform.connect()
     until = NOON + 3_600_000
-    assert (await platform.webhook("RESTRICTION", locked(until, kind))).status_code == 200
+    assert (await platform.webhook("RESTRICTION", locked(until, kind), id_="lock")).status_code == 200
     assert await restriction(platform) == (kind, str(until))
     [said] = await incidents(platform)
     assert (said["kind"], said["phone"], said["sessionId"], said["until"]) == (
@@ -296,7 +296,7 @@ async def test_a_stated_limit_stands_once_however_often_it_is_told(platform: Pla
     )  # fmt: skip
     before = await platform.snapshot()
     for at_ms in (NOON, NOON):
-        await platform.webhook("RESTRICTION", locked(until, kind), at_ms=at_ms)
+        await platform.webhook("RESTRICTION", locked(until, kind), at_ms=at_ms, id_="lock")
     after = await platform.snapshot()
     history = f"session:events:{SESSION}"
     assert len(after.pop(history)) == len(before.pop(history)) + 2

@@ -197,6 +197,14 @@ class TestRestriction:
         assert stage.redis.zscore(keys.chats(PHONE), recipient(0)) == T0
         assert stage.redis.zscore(keys.chats(PHONE), f"9{0:011d}") is None
 
+    def test_how_many_are_remembered_can_be_set(self, server: LiveServer) -> None:
+        stage = limited(server, chats_kept=2)
+        stage.connect()
+        for number in range(4):
+            stage.now += 1
+            value_of(stage.store.sessions.received(SESSION, recipient(number), at_ms=stage.now, now_ms=stage.now))
+        assert stage.redis.zrange(keys.chats(PHONE), 0, -1) == [recipient(2), recipient(3)]
+
 
 class TestBreaker:
     def restrict(self, stage: Stage, number: int) -> None:

@@ -274,3 +274,38 @@ def test_the_waits_grow_over_days_and_no_two_are_alike(tries: int) -> None:
     assert len(set(waits)) > 40
     assert wait(1, 10**9) <= max(24 * HOUR, 1.2 * base)
     assert wait(1, 3 * 3_600) >= 3 * HOUR
+
+
+def test_what_falls_due_together_goes_in_the_order_of_its_events(stage: Stage) -> None:
+    """Not in that of their names, in which the tenth stands before the second."""
+    save(stage)
+    feed(stage, 12)
+    assert [int(delivery.id.removesuffix("-0")) for _, delivery in _all_posted(stage)] == list(range(1, 13))
+
+
+def test_nor_does_what_waited_for_a_receiver_come_back_in_another_order(stage: Stage) -> None:
+    """Each had a next try of its own; one press makes them all due at once."""
+    save(stage)
+    feed(stage, 12)
+    for place in range(12):
+        settle(stage, *taken(stage), Verdict("retry", next_at_ms=T0 + HOUR - place))
+    stage.now += 1_000
+    value_of(stage.store.webhooks.redrive("wh_1", from_ms=None, until_ms=None, by="k", now_ms=stage.now))
+    assert [int(delivery.id.removesuffix("-0")) for _, delivery in _all_posted(stage)] == list(range(1, 13))
+
+
+def test_what_fell_due_earlier_goes_first(stage: Stage) -> None:
+    save(stage)
+    feed(stage, 2)
+    first = taken(stage)
+    settle(stage, *first, Verdict("retry", next_at_ms=T0 + 1_000))
+    stage.now += 2_000
+    assert [delivery.id for _, delivery in _all_posted(stage)] == ["2-0", "1-0"]
+
+
+def _all_posted(stage: Stage) -> list[tuple[str, Delivery]]:
+    found = []
+    while stage.redis.zcount(keys.webhook_outbox("wh_1"), 0, stage.now):
+        found.append(taken(stage))
+        settle(stage, *found[-1], DELIVERED)
+    return found

@@ -3,7 +3,8 @@
 Nothing is only in memory. The feeder moves a webhook's cursor in the step that fills its outbox; a poster takes one
 delivery under a lease and writes down what became of it. So a crash at any point loses nothing, and repeats at most
 what was being posted, under the same `webhook-id`. Any number of gateways do this side by side. Order is not promised:
-an event that is tried again comes after those that were not, and several are posted at once.
+an event that is tried again comes after those that were not, and several are posted at once. Those that fall due
+together are taken in the order of their events.
 
 Both are steps (`kits/stepping`), driven by `main`. Neighbours: `telling` makes the body, `policy/webhooks` decides.
 """

@@ -77,6 +77,7 @@ class Inbound:
             at_ms=event.timestamp,
             event=record,
             epoch=_number(event, "epoch"),
+            word=event.event_id,
             quiet_ms=_quiet_ms(event),
             **changes,
         )
@@ -99,7 +100,13 @@ class Inbound:
     async def _restricted(self, event: WorkerEvent, now_ms: int) -> None:
         kind, until_ms = _restriction(event, now_ms)
         answer = await self._store.sessions.restriction(
-            event.session_id, kind, until_ms, epoch=_number(event, "epoch"), at_ms=event.timestamp, now_ms=now_ms
+            event.session_id,
+            kind,
+            until_ms,
+            epoch=_number(event, "epoch"),
+            word=event.event_id,
+            at_ms=event.timestamp,
+            now_ms=now_ms,
         )
         _known(answer)
 

@@ -51,6 +51,8 @@ class ScriptConfig(msgspec.Struct, frozen=True):
     frequency_window: int = 86_400_000
     events_kept: int = 100_000
     """Events in the stream; the oldest make room (in whole blocks of Redis, so some more are kept)."""
+    chats_kept: int = CHATS_KEPT
+    """People a number remembers to have talked with; who was not talked to for longest is forgotten."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -140,7 +142,6 @@ def _generated(config: ScriptConfig) -> str:
         "sticky_ttl": STICKY_MS // 1000 + 3_600,
         "breaker_phones": BREAKER_PHONES,
         "breaker_window": BREAKER_WINDOW_MS,
-        "chats_kept": CHATS_KEPT,
         "person_kept": PERSON_KEPT,
         "warm_ms": WARM_MS,
         "inbound_kept": INBOUND_KEPT,

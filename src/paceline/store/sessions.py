@@ -55,6 +55,7 @@ class Sessions:
         at_ms: int,
         event: str | None = None,
         epoch: int | None = None,
+        word: str | None = None,
         connection: str | None = None,
         authorisation: str | None = None,
         quarantine: str | None = None,
@@ -63,8 +64,9 @@ class Sessions:
         qr: Secret | None = None,
         quiet_ms: int | None = None,
     ) -> EventAnswer:
+        """`word` is the name that what was said has in its epoch: a copy of it changes nothing."""
         return await self._caller.call(
-            "session_event", EventAnswer, session=session, now=now_ms, at=at_ms, event=event, epoch=epoch,
+            "session_event", EventAnswer, session=session, now=now_ms, at=at_ms, event=event, epoch=epoch, word=word,
             connection=connection, authorisation=authorisation, quarantine=quarantine, failed=failed,
             alarm=alarm or None, quietMs=quiet_ms,
             qr=None if qr is None else msgspec.json.encode(qr).decode(),
@@ -72,12 +74,21 @@ class Sessions:
         )  # fmt: skip
 
     async def restriction(
-        self, session: str, kind: str, until_ms: int | None, *, epoch: int | None, at_ms: int, now_ms: int
+        self,
+        session: str,
+        kind: str,
+        until_ms: int | None,
+        *,
+        epoch: int | None,
+        at_ms: int,
+        now_ms: int,
+        word: str | None = None,
     ) -> EventAnswer:
-        """The platform's word on a number's limits; an older one than the last changes nothing."""
+        """The platform's word on a number's limits; one that is older than its worker's last, or a copy, changes
+        nothing."""
         return await self._caller.call(
-            "restriction_event", EventAnswer, session=session, kind=kind, untilMs=until_ms, epoch=epoch, at=at_ms,
-            now=now_ms,
+            "restriction_event", EventAnswer, session=session, kind=kind, untilMs=until_ms, epoch=epoch, word=word,
+            at=at_ms, now=now_ms,
         )  # fmt: skip
 
     async def received(

@@ -21,6 +21,7 @@ def draw_around(seed: int, start_ms: int) -> Around:
         # At least as many places as a run has sessions.
         proxies=rng.choice([0, 3, 4, 6]) if provisioned else 0,
         skew_ms=Random(f"skew {seed}").choice([0, 0, 0, 2_000, 5 * MINUTE_MS]),
+        restarts=not provisioned and Random(f"restarts {seed}").random() < 0.25,
     )
 
 

@@ -87,8 +87,9 @@ def _knew(evidence: Evidence, phone: str, claim: Claim) -> bool:
 
 def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple[int, str]]]:
     """When each number was restricted by what the platform was told, and when each was newly so. A stated lock or cap
-    replaces what was known of the same; a 463 without one counts for a day, unless and until something is stated."""
-    words = [told for told in evidence.outside.told if told.kind in ("TIME_LOCKED", "CAPPED", "NONE")]
+    replaces what was known of the same; a 463 without one counts for a day, unless and until something is stated. A
+    word counts once, and its time says something beside those of the same worker's others."""
+    words = _first_heard(told for told in evidence.outside.told if told.kind in ("TIME_LOCKED", "CAPPED", "NONE"))
     guesses = [
         Told("GUESS", evidence.phone_of(evidence.claims[no.task][-1]), no.asked, no.at, 0, no.asked + GUESS_MS)
         for no in evidence.outside.settled
@@ -96,17 +97,18 @@ def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple
     ]
     spans: dict[str, list[Span]] = defaultdict(list)
     newly: list[tuple[int, str]] = []
-    stated: dict[str, int] = defaultdict(int)
+    stated: dict[tuple[str, int], int] = defaultdict(int)
     standing: dict[str, dict[str, Span]] = defaultdict(dict)
     for told in sorted((*words, *guesses), key=lambda told: told.ended):
         known = standing[told.phone]
         is_restricted = any(span.to_ms > told.began for span in known.values())
         # What lies ahead of its hearing was stated before the clock was set back.
-        is_late = told.kind != "GUESS" and told.stated < stated[told.phone] <= told.heard
+        by = (told.session, told.epoch)
+        is_late = told.kind != "GUESS" and told.stated < stated[by] <= told.heard
         if is_late or (told.kind == "GUESS" and is_restricted):
             continue
         if told.kind != "GUESS":
-            stated[told.phone] = told.stated
+            stated[by] = told.stated
         for kind in [kind for kind in known if told.kind == "NONE" or kind in (told.kind, "GUESS")]:
             span = known.pop(kind)
             spans[told.phone].append(Span(span.from_ms, min(span.to_ms, told.began)))
@@ -116,6 +118,18 @@ def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple
     for phone, known in standing.items():
         spans[phone] += known.values()
     return spans, newly
+
+
+def _first_heard(words: Iterable[Told]) -> Iterator[Told]:
+    """Each word where it was heard first, but those of a worker after whose successor's first."""
+    seen: set[tuple[str, int, str]] = set()
+    newest: dict[str, int] = defaultdict(int)
+    for told in sorted(words, key=lambda told: told.ended):
+        name = (told.session, told.epoch, told.word)
+        if name not in seen and told.epoch >= newest[told.session]:
+            yield told
+        seen.add(name)
+        newest[told.session] = max(newest[told.session], told.epoch)
 
 
 def a_banned_number_is_still(evidence: Evidence) -> Iterator[str]:

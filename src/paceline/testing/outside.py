@@ -96,6 +96,10 @@ class Told(msgspec.Struct, frozen=True):
     who: str = ""
     heard: int = 0
     """By the clock of the orchestrator, which may have been set back."""
+    session: str = ""
+    epoch: int = 0
+    word: str = ""
+    """Its name: a copy has the same one."""
 
 
 class Pressed(msgspec.Struct):

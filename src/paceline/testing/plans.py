@@ -118,6 +118,9 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     """How many there are; 0: the numbers go out directly."""
     skew_ms: int = 0
     """So much ahead or behind the clocks of workers' hosts may be; each of their lives may be on another."""
+    restarts: bool = False
+    """A worker that ended comes back under its old instance, on its host and volume: a container that restarts by
+    itself. Else each life has an instance of its own."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

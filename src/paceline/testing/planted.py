@@ -170,7 +170,10 @@ BUGS = [
                         "if from == '' or not (has(NEXT[from], to) or from == 'R' and to == 'D')"
                         " then return false, from end")}, seeds=(-24,)),
     Bug("a late word about a limit replaces a newer one", "I10", {
+        "72_fleet.lua": ("if has(told, name) then return false end", ""),
         "restriction_event.lua": ("if a.at < said_at(", "if false and a.at < said_at(")}, seeds=(-25,)),
+    Bug("a copy of a worker's word counts again", "I1", {
+        "72_fleet.lua": ("if has(told, name) then return false end", "")}, seeds=(-37,)),
     Bug("a stop word is not understood", "I9", python=("paceline.policy.stopwords.says_stop", "_deaf"), seeds=(-26,)),
     Bug("every stop is confirmed", "I9", {
         "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",

@@ -8,6 +8,7 @@ reply of what it just did.
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from heapq import heappop, heappush
+from inspect import CORO_CREATED, getcoroutinestate
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -131,6 +132,13 @@ class Sim:
                 next_ms = alarms[0][0] if alarms else deadline_ms
                 self.now_ms = max(self.now_ms + 1, min(next_ms, deadline_ms))
         return until()
+
+    def close(self) -> None:
+        """The run is over: what was to begin next never does."""
+        for process in self.processes:
+            for thread in process.threads:
+                if getcoroutinestate(thread.coroutine) == CORO_CREATED:
+                    thread.coroutine.close()
 
     def _collect(self) -> None:
         """Answers that come later. Here none does."""

@@ -57,7 +57,10 @@ class Words:
     def _note(self, event: WorkerEvent, began: int, heard: int) -> None:
         """It was answered, so from now on the platform knows."""
         data, now_ms = event.data, self._sim.now_ms
-        told = Told(event.event, self._phone, began, now_ms, heard_at(event, now_ms=heard), heard=heard)
+        told = Told(
+            event.event, self._phone, began, now_ms, heard_at(event, now_ms=heard), heard=heard,
+            session=self._session, epoch=int(data.get("epoch", 0)), word=event.event_id,
+        )  # fmt: skip
         if event.event in _PROOFS:
             self._outside.proven.append((str(data["messageId"]), _PROOFS[event.event]))
             return

@@ -36,6 +36,8 @@ class Workers:
         self._disks = {plan.session: MemoryDisk() for plan in phones}
         self._servers: dict[str, WhatsApp] = {}
         self._lives = {plan.session: 0 for plan in phones}
+        self._instances: dict[str, str] = {}
+        self._ahead_ms: dict[str, int] = {}
         self._processes = {plan.session: Process(f"worker-{plan.session}", lambda: []) for plan in phones}
 
     def start(self) -> None:
@@ -75,11 +77,15 @@ class Workers:
         self._lives[session] += 1
         disk, rng = self._disks[session], Random(sim.rng.getrandbits(64))
         disk.crash()
-        if self._lives[session] > 1 and world.scenario.lost_volumes and sim.chance(0.3):
-            disk.wipe()
         book, life = self.ledgers[session], self._lives[session]
-        skew_ms = world.scenario.around.skew_ms
-        clock = VirtualClock(sim, ahead_ms=sim.rng.randint(-skew_ms, skew_ms) if skew_ms else 0)
+        comes_back = life > 1 and world.scenario.around.restarts and not instance
+        if life > 1 and not comes_back and world.scenario.lost_volumes and sim.chance(0.3):
+            disk.wipe()
+        if not comes_back:
+            skew_ms = world.scenario.around.skew_ms
+            self._ahead_ms[session] = sim.rng.randint(-skew_ms, skew_ms) if skew_ms else 0
+            self._instances[session] = instance or f"life-{session}-{life}"
+        clock = VirtualClock(sim, ahead_ms=self._ahead_ms[session])
         server = WhatsApp(session, world.scenario.behaviour, banned=book.banned, account=book.account)
         self._servers[session] = server
         driver = PatientDriver(
@@ -93,7 +99,7 @@ class Workers:
         )
         core = WorkerCore(
             session_id=session,
-            instance_id=instance or f"life-{session}-{life}",
+            instance_id=self._instances[session],
             life_id=f"{life}",
             protocol=SimProtocol(
                 sim, session, process, world.orchestrator,

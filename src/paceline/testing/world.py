@@ -132,12 +132,13 @@ class World:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Failpoints kill by chance."""
+        """Failpoints kill by chance; at the end nothing is left."""
         failpoint.set_hook(self._failpoint)
         try:
             yield
         finally:
             failpoint.set_hook(None)
+            self.sim.close()
 
     def store(self, process: Process) -> Store:
         return Store(self.link(self.sim, process, self.redis, self.outside), self.config(), mutate=self._mutate)

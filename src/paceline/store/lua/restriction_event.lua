@@ -1,12 +1,13 @@
--- The platform stated a limit of one number, or that there is none. What it stated last counts: late words change nothing, repeated ones add nothing.
+-- The platform stated a limit of one number, or that there is none. What it stated last counts: late words change nothing, repeated ones add
+-- nothing. A time is compared with those of the same worker alone: another's clock may be behind.
 -- a: session, kind (TIME_LOCKED | CAPPED | NONE: none of them), untilMs (unless NONE; one that is past: this limit is over), at (when it was
--- stated by its worker's clock, never later than now), epoch?, now
--- Returns OK {phone} | LATE {phone} | UNKNOWN_SESSION.
+-- stated by its worker's clock, never later than now), epoch?, word? (its name in that epoch), now
+-- Returns OK {phone} | LATE {phone} | KNOWN {phone} (a copy) | UNKNOWN_SESSION.
 local about = call('HMGET', K.session(a.session), 'phone', 'epoch', 'restrictionAt')
 local phone = about[1]
 if not phone then return reply('UNKNOWN_SESSION') end
 if a.epoch and a.epoch < tonumber(about[2] or '0') then return reply('LATE', {phone = phone}) end
--- Only words of one worker can be compared by their times: the sessions of a number may run on hosts whose clocks differ.
+if not is_news(a.session, a.epoch or about[2], a.word) then return reply('KNOWN', {phone = phone}) end
 if a.at < said_at(about[3], a.now) then return reply('LATE', {phone = phone}) end
 call('HSET', K.session(a.session), 'restrictionAt', a.at)
 local was = is_restricted(phone, a.now)

@@ -10,7 +10,7 @@ for _, id in ipairs(call('ZRANGEBYSCORE', K.webhooks_due(), '-inf', a.now, 'LIMI
 end
 local next_at = call('ZRANGEBYSCORE', K.webhooks_due(), '(' .. ms(a.now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 if not best then return reply('NONE', {nextAt = tonumber(next_at or nil)}) end
-local delivery = call('ZRANGEBYSCORE', K.webhook_outbox(best), '-inf', a.now, 'LIMIT', 0, 1)[1]
+local delivery = in_turn(best, a.now)
 call('ZADD', K.webhook_outbox(best), a.now + a.lease, delivery)
 call('ZADD', K.webhook_busy(best), a.now + a.lease, delivery)
 rescore_webhook(best)

@@ -7,6 +7,18 @@ local function said_at(stored, now)
   return at <= now and at or 0
 end
 
+-- Whether a worker's word is heard for the first time. A worker tells it until it is answered, and a copy may come long after newer words; if
+-- that worker's clock is ahead, no time tells it from them. Its name counts within its epoch. The last 32 are remembered: a number whose
+-- connection comes and goes says a few in a minute, and a copy is under way for seconds.
+local function is_news(session, epoch, word)
+  if not word then return true end
+  local key, name = K.session(session), string.sub(redis.sha1hex((epoch or '0') .. ':' .. word), 1, 15) .. ' '
+  local told = call('HGET', key, 'wordsTold') or ''
+  if has(told, name) then return false end
+  call('HSET', key, 'wordsTold', string.sub(name .. told, 1, 32 * #name))
+  return true
+end
+
 -- Writes how a session stands and tells of it if that is news. `at` is when it came to be so by its worker's clock: older words of that
 -- worker change nothing. 0 where it is our own doing: two clocks cannot be compared, and the next worker's first word counts.
 local function put_state(session, connection, authorisation, at, now)

@@ -15,6 +15,19 @@ end
 
 local function keep_delivery(id, delivery) call('HSET', K.webhook_deliveries(id), delivery.id, cjson.encode(delivery)) end
 
+-- The delivery whose turn it is, of those that are due: the first, and of several that fell due in the same moment that of the first event.
+-- Redis would sort these by their ids as text, the tenth before the second. An outbox has a thousand at most, and as many that are redriven.
+local function in_turn(id, now)
+  local first = call('ZRANGEBYSCORE', K.webhook_outbox(id), '-inf', now, 'WITHSCORES', 'LIMIT', 0, 1)
+  local together = call('ZRANGEBYSCORE', K.webhook_outbox(id), first[2], first[2], 'LIMIT', 0, 2000)
+  local best, least
+  for i, number in ipairs(call('ZMSCORE', K.webhook_log(id), unpack(together))) do
+    number = tonumber(number) or 0
+    if not least or number < least then best, least = together[i], number end
+  end
+  return best
+end
+
 -- What waits for its next try goes now, but what is just being posted. Returns how many.
 local function pull_deliveries(id, now)
   local pulled = 0
