@@ -26,7 +26,7 @@ local function add_expired(phone, known, heads, locked)
   end
   -- Whoever looks may die before ending them, so the next look has to find them again.
   if ended then return end
-  if earliest then call('HSET', K.pacer(phone), 'minExpiry', earliest) else call('HDEL', K.pacer(phone), 'minExpiry') end
+  if earliest then call('HSET', K.pacer(phone), 'minExpiry', ms(earliest)) else call('HDEL', K.pacer(phone), 'minExpiry') end
 end
 
 local rows = 0
@@ -65,7 +65,7 @@ end
 
 -- An operator stopped the dispatchers; `/start` wakes them.
 if fleet_flags()[2] == '1' then return {'STOPPED'} end
-local due = call('ZRANGEBYSCORE', K.due(), '-inf', ms(a.now), 'WITHSCORES', 'LIMIT', 0, a.limit)
+local due = call('ZRANGEBYSCORE', K.due(), '-inf', ms(a.now), 'WITHSCORES', 'LIMIT', '0', whole(a.limit))
 local found, leases, due_phones, until_ms = {'OK', false}, {}, {}, ms(a.now + a.lease)
 for at = 1, #due, 2 do
   leases[at], leases[at + 1] = until_ms, due[at]
@@ -96,5 +96,5 @@ end
 gather(tasks)
 look_up_listed(people)
 for _, result in ipairs(for_each(looks, look)) do found[#found + 1] = result end
-found[2] = tonumber(call('ZRANGE', K.due(), 0, 0, 'WITHSCORES')[2] or nil) or false
+found[2] = tonumber(call('ZRANGE', K.due(), '0', '0', 'WITHSCORES')[2] or nil) or false
 return found

@@ -10,7 +10,7 @@ local abouts = {}
 local tallies = {}
 
 local function stat(o, session, name)
-  local minute = name .. math.floor(o.now / 60000)
+  local minute = name .. whole(math.floor(o.now / 60000))
   local tally = tallies[minute] or {name = name, now = o.now, count = 0}
   tallies[minute], tally.count = tally, tally.count + 1
   count_day(session, o.statsDay, name, 1)
@@ -66,7 +66,7 @@ local function prove(o)
   end
   if not move(o.task, PROOF[o.outcome], o.now, byte) then return reply('REPEAT', {state = byte}) end
   if is_first then now_sent(o, key, about) end
-  if o.outcome ~= 'sent' then call('HSETNX', key, o.outcome .. 'At', o.now) end
+  if o.outcome ~= 'sent' then call('HSETNX', key, o.outcome .. 'At', ms(o.now)) end
   count_proof(o, about.sessionId, byte, about)
   if is_first and about.phone then note_sent(o, about.phone, about.sessionId, about, byte) end
   call('EXPIRE', key, C.message_ttl)

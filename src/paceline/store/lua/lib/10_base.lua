@@ -23,8 +23,17 @@ end
 
 local function wake(what) call('PUBLISH', C.wake_channel, what) end
 
--- A time in milliseconds as text. Redis writes a number it is given with all the digits a double can have, which takes longer than the command.
-local function ms(at) return string.format('%.0f', at) end
+-- A whole number as text, each made once. Redis writes a number it is given with all the digits a double can have, which takes longer than
+-- many a command; so what is called often gives it texts.
+local texts = {}
+local function whole(number)
+  local text = texts[number] or string.format('%d', number)
+  texts[number] = text
+  return text
+end
+
+-- A time in milliseconds as text.
+local ms = whole
 
 -- Scores of phones that came from one of several orders; they are written after the last, and then it is enough to look once.
 local scored
@@ -33,7 +42,7 @@ local scored
 local function wake_if_first(phone)
   if scored then
     scored.phones[phone] = true
-  elseif call('ZRANGE', K.due(), 0, 0)[1] == phone then
+  elseif call('ZRANGE', K.due(), '0', '0')[1] == phone then
     wake('due')
   end
 end
@@ -49,7 +58,7 @@ end
 
 local function write_scored()
   if #scored.scores > 0 then call('ZADD', K.due(), unpack(scored.scores)) end
-  if next(scored.phones) and scored.phones[call('ZRANGE', K.due(), 0, 0)[1]] then wake('due') end
+  if next(scored.phones) and scored.phones[call('ZRANGE', K.due(), '0', '0')[1]] then wake('due') end
   scored = nil
 end
 
@@ -73,7 +82,7 @@ end
 local function first_score(keys)
   local least
   for _, key in ipairs(keys) do
-    local score = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+    local score = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
     if score then least = math.min(score, least or score) end
   end
   return least
@@ -88,7 +97,7 @@ end
 
 local function push_capped(key, value, limit)
   call('LPUSH', key, cjson.encode(value))
-  call('LTRIM', key, 0, limit - 1)
+  call('LTRIM', key, '0', whole(limit - 1))
 end
 
 local function job_event(kind, job, now, fields)
@@ -107,6 +116,6 @@ end
 local function incident(kind, now, fields)
   fields.kind, fields.at = kind, now
   push_capped(K.incidents(), fields, 200)
-  call('EXPIRE', K.incidents(), 604800)
+  call('EXPIRE', K.incidents(), '604800')
   redis.pcall('XADD', K.incident_stream(), 'MAXLEN', '~', C.incidents_kept, '*', 'd', cjson.encode(fields))
 end

@@ -39,7 +39,7 @@ local function put_byte(job, index, to)
   if not page then return call('SETRANGE', K.job_states(job), index, to) end
   local writes = page.writes
   page.bytes[index] = to
-  writes[#writes + 1], writes[#writes + 2], writes[#writes + 3], writes[#writes + 4] = 'SET', 'u8', '#' .. index, string.byte(to)
+  writes[#writes + 1], writes[#writes + 2], writes[#writes + 3], writes[#writes + 4] = 'SET', 'u8', '#' .. index, whole(string.byte(to))
 end
 
 -- It lies in no phone's queue any more.
@@ -52,17 +52,17 @@ end
 local function release_media(ref, job, now)
   call('ZREM', K.media_jobs(ref), job)
   if call('EXISTS', K.media(ref)) == 0 then return end
-  call('HSET', K.media(ref), 'lastUsedAt', now)
-  call('ZADD', K.media_kept(), 'GT', now, ref)
+  call('HSET', K.media(ref), 'lastUsedAt', ms(now))
+  call('ZADD', K.media_kept(), 'GT', ms(now), ref)
 end
 
 local function close_job(job, now)
-  if not call('SET', K.job_done_emitted(job), now, 'NX') then return end
+  if not call('SET', K.job_done_emitted(job), ms(now), 'NX') then return end
   local run, states = K.job_run(job), call('GET', K.job_states(job))
   local state, media = unpack(call('HMGET', run, 'state', 'media'))
   if media then release_media(media, job, now) end
   if state ~= 'CANCELED' and state ~= 'FAILED' then state = string.find(states, '[FE]') and 'DONE_WITH_ERRORS' or 'DONE' end
-  call('HSET', run, 'state', state, 'closedAt', now)
+  call('HSET', run, 'state', state, 'closedAt', ms(now))
   call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt')
   if state ~= 'FAILED' then call('HDEL', run, 'lastError') end
   call('ZREM', K.jobs_active(), job)
@@ -74,8 +74,8 @@ local function close_job(job, now)
     expired = count('E'), canceled = count('X'), suppressed = count('O'),
   }
   job_event('JOB_DONE', job, now, sums)
-  tell('job.done', now, 'job', job, 'state', state, 'total', #states, 'sent', sums.sent, 'failed', sums.failed,
-    'expired', sums.expired, 'canceled', sums.canceled, 'suppressed', sums.suppressed)
+  tell('job.done', now, 'job', job, 'state', state, 'total', whole(#states), 'sent', whole(sums.sent), 'failed', whole(sums.failed),
+    'expired', whole(sums.expired), 'canceled', whole(sums.canceled), 'suppressed', whole(sums.suppressed))
   for _, key in ipairs({K.job(job), run, K.job_states(job), K.job_routes(job), K.job_replays(job), K.job_done_emitted(job)}) do call('EXPIRE', key, C.job_ttl) end
   for chunk = 0, math.floor((#states - 1) / C.chunk) do call('EXPIRE', K.job_contacts(job, chunk), C.job_ttl) end
   for _, key in ipairs({K.job_total(job), K.job_sent(job), K.job_failed(job), K.job_open(job)}) do
@@ -90,9 +90,9 @@ end
 
 -- Messages of a job that went out, were given up, ended; the last to end closes it.
 local function count_in(job, sent, failed, ended, now)
-  if sent ~= 0 then call('INCRBY', K.job_sent(job), sent) end
-  if failed ~= 0 then call('INCRBY', K.job_failed(job), failed) end
-  if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end
+  if sent ~= 0 then call('INCRBY', K.job_sent(job), whole(sent)) end
+  if failed ~= 0 then call('INCRBY', K.job_failed(job), whole(failed)) end
+  if ended ~= 0 and call('DECRBY', K.job_open(job), whole(ended)) == 0 then close_job(job, now) end
 end
 
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.

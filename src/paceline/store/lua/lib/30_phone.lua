@@ -24,7 +24,7 @@ local function filled(value) return value and value ~= '' and value or nil end
 -- The phone has something new at its head. One that is busy sending is scored again when that settles.
 local function make_due(phone, at)
   if filled(call('HGET', K.pacer(phone), 'unsettled')) then return end
-  call('ZADD', K.due(), 'LT', at, phone)
+  call('ZADD', K.due(), 'LT', ms(at), phone)
   wake_if_first(phone)
 end
 
@@ -37,21 +37,21 @@ end
 
 -- Something of a higher priority lies there. A look that reads no such mark spares itself the other queues while the first has work.
 local function mark_urgent(phone, priority)
-  if tonumber(priority) > 1 then call('HSET', K.pacer(phone), 'urgent', 1) end
+  if tonumber(priority) > 1 then call('HSET', K.pacer(phone), 'urgent', '1') end
 end
 
 -- The earliest end of validity in a phone's queues: nothing there needs a look for that reason before it. A phone that waits for
 -- longer is looked at then.
 local function note_expiry(phone, at)
   local known = tonumber(call('HGET', K.pacer(phone), 'minExpiry') or nil)
-  if not known or at < known then call('HSET', K.pacer(phone), 'minExpiry', at) end
-  if call('ZADD', K.due(), 'XX', 'LT', 'CH', at, phone) == 1 then wake_if_first(phone) end
+  if not known or at < known then call('HSET', K.pacer(phone), 'minExpiry', ms(at)) end
+  if call('ZADD', K.due(), 'XX', 'LT', 'CH', ms(at), phone) == 1 then wake_if_first(phone) end
 end
 
 -- At the tail: a task that comes for the first time. The number keeps first come, first served through parking.
 local function enqueue(phone, task, fields, now)
   local idle = not has_work(phone)
-  local seq = call('HINCRBY', K.pacer(phone), 'seq', 1)
+  local seq = call('HINCRBY', K.pacer(phone), 'seq', '1')
   call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))
   mark_urgent(phone, fields.priority)
   note_expiry(phone, tonumber(fields.expiresAt))
@@ -89,7 +89,7 @@ end
 
 -- The first of what waits for a time of its own, and that time.
 local function first_parked(phone)
-  local found = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
+  local found = call('ZRANGE', K.parked(phone), '0', '0', 'WITHSCORES')
   return found[1], tonumber(found[2] or nil)
 end
 
@@ -129,7 +129,7 @@ local function with_send(sends, from, at)
   while count >= C.sends_kept and tonumber(string.match(sends, '-(%d+)')) < at - 60000 do
     sends, count = string.sub(sends, string.find(sends, ',', 1, true) + 1), count - 1
   end
-  return string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at)
+  return sends .. (count > 0 and ',' or '') .. ms(from) .. '-' .. ms(at)
 end
 
 -- Whoever does not wait for the fleet's rate any more must not keep a place in its line: those behind it would wait for nobody.

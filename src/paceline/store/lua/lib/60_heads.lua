@@ -42,10 +42,10 @@ end
 -- The queue that is served now, the highest priority that has any task, and its last `count` entries. `is_plain`: nothing urgent lies there, as
 -- far as is known, so the others are asked only if this one is empty.
 local function served_queue(phone, count, is_plain)
-  local first = is_plain and call('LRANGE', K.queue(phone), -count, '-1') or {}
+  local first = is_plain and call('LRANGE', K.queue(phone), whole(-count), '-1') or {}
   if #first > 0 then return 1, first end
   for priority = 3, 1, -1 do
-    local entries = call('LRANGE', queue_key(phone, priority), -count, '-1')
+    local entries = call('LRANGE', queue_key(phone, priority), whole(-count), '-1')
     if #entries > 0 then return priority, entries end
   end
   return nil, {}
