@@ -18,7 +18,7 @@ BUGS = [
         "prove_sent.lua": ("if not move(o.task, PROOF[o.outcome], o.now, byte)",
                            "if has('FEXO', byte) or not move(o.task, PROOF[o.outcome], o.now, byte)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
-        "30_phone.lua": ("expiresAt = tonumber(fields.expiresAt)", "expiresAt = 0")},
+        "30_phone.lua": (""" .. ',"expiresAt":' .. ms(fields.expiresAt)""", """ .. ',"expiresAt":0'""")},
         seeds=(41, 43)),
     Bug("every other message is called suppressed", "I1", {
         "60_heads.lua": ("is_suppressed(item.to, item.task)", "item.seq % 2 == 0")}, seeds=(54,)),
@@ -45,13 +45,13 @@ BUGS = [
     Bug("the lowest priority is served first", "I5", {
         "60_heads.lua": ("for priority = 3, 1, -1 do", "for priority = 1, 3 do")}, seeds=(-2,)),
     Bug("the newest is served first", "I5", {
-        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
-                         "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
+        "30_phone.lua": ("call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))",
+                         "call('RPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))")},
         seeds=(-1, 20)),
     Bug("the first message of a job goes before all other jobs", "I5", {
-        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
-                         "  call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
-                         " queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")}, seeds=(-2,)),
+        "30_phone.lua": ("call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))",
+                         "call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
+                         " queue_key(phone, priority), entry_of(task, fields, seq, now))")}, seeds=(-2,)),
     Bug("a job is closed by every task that ends", "I6", {
         "20_task.lua": ("call('DECRBY', K.job_open(job), whole(ended)) == 0 then close_job(job, now) end",
                         "call('DECRBY', K.job_open(job), ended) then close_job(job, now) end")},

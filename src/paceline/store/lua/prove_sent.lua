@@ -82,11 +82,11 @@ for _, task in ipairs(tasks) do
 end
 -- The first write only frees memory, so a proof is taken when Redis is full. What cannot be read keeps its deadline.
 if #good > 0 then call('ZREM', K.deadlines(), unpack(good)) end
-local answers = each(prove)
-local failed = write_gathered()
-for i, task in ipairs(tasks) do
-  local problem = failed[split(task)]
-  if problem then answers[i] = '!' .. said(problem) end
-end
-for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
-return answers
+return each(prove, function(answers)
+  local failed = write_gathered()
+  for i, task in ipairs(tasks) do
+    local problem = failed[split(task)]
+    if problem then answers[i] = '!' .. said(problem) end
+  end
+  for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
+end)
