@@ -90,7 +90,8 @@ def sends(stage: Stage) -> list[dict[str, object]]:
     orders: list[dict[str, object]] = []
     for place, (phone, priority, valid_s, send_at) in enumerate([
         (PHONES[0], 1, 86_400, None), (PHONES[0], 1, 60, None), (PHONES[1], 3, 86_400, None),
-        (PHONES[1], 1, 86_400, None), (PHONES[2], 2, 30, None), (PHONES[3], 1, 86_400, T0 + HOUR), (PHONES[4], 1, 86_400, None),
+        (PHONES[1], 1, 86_400, None), (PHONES[2], 2, 30, None), (PHONES[3], 1, 86_400, T0 + HOUR),
+        (PHONES[4], 1, 86_400, None),
     ]):  # fmt: skip
         job = stage.new_job(1, single=True, phone=phone, validity_seconds=valid_s, priority=priority)
         to = recipient(200 + place // 2)

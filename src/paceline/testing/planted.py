@@ -57,7 +57,7 @@ BUGS = [
                         "call('DECRBY', K.job_open(job), ended) then close_job(job, now) end")},
         seeds=(24, 39)),
     Bug("JOB_DONE is not emitted once but again", "I6", {
-        "20_task.lua": ("if not call('SET', K.job_done_emitted(job), ms(now), 'NX') then return end",
+        "20_task.lua": ("if not call('SET', K.job_done_emitted(job), ms(now), 'NX', 'EX', C.job_ttl) then return end",
                         "job_event('JOB_DONE', job, now, "
                         "{total = 0, sent = 0, failed = 0, expired = 0, canceled = 0, suppressed = 0})")},
         seeds=(24, 14)),

@@ -54,7 +54,7 @@ local function look(seen)
   local phone, row, entries = seen.phone, seen.row, seen.entries
   local locked, heads, more, is_clear = is_locked(row, a.now), {}, false, false
   if seen.head then
-    heads, is_clear = rows_of(phone, entries, 1, a.now, locked)
+    heads[1], is_clear = head_row(phone, entries[#entries], a.now, locked, seen.head)
     more = #entries > 1 or seen.priority > 1 and ahead(phone, 1) > 1
   end
   if not is_clear and #entries > #heads then heads, more = head_rows(phone, a.heads, a.now, locked, seen.head) end

@@ -98,11 +98,12 @@ local function push_events(...) push_capped(K.job_events(), 2000, ...) end
 
 -- As JSON, put together here: cjson takes long over a number.
 local function job_event(kind, job, now, fields)
-  local line = '{"event":"' .. kind .. '","jobId":' .. cjson.encode(job) .. ',"at":' .. ms(now)
+  local parts = {'"event":"' .. kind .. '"', '"jobId":' .. cjson.encode(job), '"at":' .. ms(now)}
   for name, value in pairs(fields or {}) do
-    line = line .. ',"' .. name .. '":' .. (type(value) == 'number' and whole(value) or cjson.encode(value))
+    parts[#parts + 1] = '"' .. name .. '":' .. (type(value) == 'number' and whole(value) or cjson.encode(value))
   end
-  if batch then batch.events[#batch.events + 1] = line .. '}' else push_events(line .. '}') end
+  local line = '{' .. table.concat(parts, ',') .. '}'
+  if batch then batch.events[#batch.events + 1] = line else push_events(line) end
 end
 
 -- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error

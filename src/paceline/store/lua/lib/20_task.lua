@@ -1,7 +1,11 @@
 -- Tasks: the only place where a task's byte changes, and what follows from the change (counters, the job's end).
 
--- The job of a task and its index there, both as text.
-local function split(task) return string.match(task, '^([^:]+):(%d+)$') end
+-- The job of a task and its index there, both as text. A verb asks for the same few times.
+local job_of, index_of = {}, {}
+local function split(task)
+  if not job_of[task] then job_of[task], index_of[task] = string.match(task, '^([^:]+):(%d+)$') end
+  return job_of[task], index_of[task]
+end
 
 -- A verb that serves many tasks gathers them by job: their bytes are read at its start and what became of them is written at its end, by a
 -- command or two for each job instead of several for each task. Where `pages` is nil there is one task, and all is written at once.
@@ -56,18 +60,24 @@ local function release_media(ref, job, now)
   call('ZADD', K.media_kept(), 'GT', ms(now), ref)
 end
 
+-- Jobs that are routed no more. Those that write_gathered ends leave together.
+local closed
+local function leave_round(jobs)
+  if #jobs == 0 then return end
+  for _, key in ipairs({K.jobs_active(), K.jobs_unrouted(), K.jobs_retry()}) do call('ZREM', key, unpack(jobs)) end
+end
+
 local function close_job(job, now)
-  if not call('SET', K.job_done_emitted(job), ms(now), 'NX') then return end
+  if not call('SET', K.job_done_emitted(job), ms(now), 'NX', 'EX', C.job_ttl) then return end
   local run, states = K.job_run(job), call('GET', K.job_states(job))
-  local state, media = unpack(call('HMGET', run, 'state', 'media'))
+  local state, media, reason, wait_until, paused_at, problem =
+    unpack(call('HMGET', run, 'state', 'media', 'waitReason', 'waitUntil', 'pausedAt', 'lastError'))
   if media then release_media(media, job, now) end
   if state ~= 'CANCELED' and state ~= 'FAILED' then state = string.find(states, '[FE]') and 'DONE_WITH_ERRORS' or 'DONE' end
   call('HSET', run, 'state', state, 'closedAt', ms(now))
-  call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt')
-  if state ~= 'FAILED' then call('HDEL', run, 'lastError') end
-  call('ZREM', K.jobs_active(), job)
-  call('ZREM', K.jobs_unrouted(), job)
-  call('ZREM', K.jobs_retry(), job)
+  if reason or wait_until or paused_at then call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt') end
+  if problem and state ~= 'FAILED' then call('HDEL', run, 'lastError') end
+  if closed then closed[#closed + 1] = job else leave_round({job}) end
   local function count(bytes) return select(2, string.gsub(states, bytes, '')) end
   local sums = {
     state = state, total = #states, sent = count('[SDR]'), failed = count('F'),
@@ -76,7 +86,12 @@ local function close_job(job, now)
   job_event('JOB_DONE', job, now, sums)
   tell('job.done', now, 'job', job, 'state', state, 'total', whole(#states), 'sent', whole(sums.sent), 'failed', whole(sums.failed),
     'expired', whole(sums.expired), 'canceled', whole(sums.canceled), 'suppressed', whole(sums.suppressed))
-  for _, key in ipairs({K.job(job), run, K.job_states(job), K.job_routes(job), K.job_replays(job), K.job_done_emitted(job)}) do call('EXPIRE', key, C.job_ttl) end
+  local kept, rare = {K.job(job), run, K.job_states(job)}, {K.job_routes(job), K.job_replays(job)}
+  for _, key in ipairs(kept) do call('EXPIRE', key, C.job_ttl) end
+  -- Mostly neither is there.
+  if call('EXISTS', unpack(rare)) > 0 then
+    for _, key in ipairs(rare) do call('EXPIRE', key, C.job_ttl) end
+  end
   for chunk = 0, math.floor((#states - 1) / C.chunk) do call('EXPIRE', K.job_contacts(job, chunk), C.job_ttl) end
   for _, key in ipairs({K.job_total(job), K.job_sent(job), K.job_failed(job), K.job_open(job)}) do
     call('EXPIRE', key, C.stats_ttl)
@@ -120,11 +135,14 @@ end
 -- All that was gathered, each job on its own. Returns the jobs that could not be written, and why.
 local function write_gathered()
   local failed = {}
+  closed = {}
   for job, page in pairs(pages) do
     local is_good, problem = pcall(write_page, job, page)
     if not is_good then failed[job] = problem end
   end
-  pages = nil
+  local is_good, problem = pcall(leave_round, closed)
+  for _, job in ipairs(is_good and {} or closed) do failed[job] = problem end
+  pages, closed = nil, nil
   return failed
 end
 
@@ -185,8 +203,9 @@ end
 
 -- A message's history with one line more; the newest 40 are kept.
 local function history_with(known, entry)
+  if not known then return cjson.encode(entry) end
   local lines = {}
-  for line in string.gmatch(known or '', '[^\n]+') do lines[#lines + 1] = line end
+  for line in string.gmatch(known, '[^\n]+') do lines[#lines + 1] = line end
   lines[#lines + 1] = cjson.encode(entry)
   return table.concat(lines, '\n', math.max(1, #lines - 39))
 end
