@@ -62,7 +62,7 @@ PLANTED = {
         "30_phone.lua": ("while first and cjson.decode(first).seq < newest do", "while false do")
     },
     "cancel takes claimed ones": {"cancel_job.lua": ("'qrspth'", "'qrspthcu'")},
-    "a settled one stays in hands": {"50_outbox.lua": ("if call('LREM', first, 0, task) == 0 then", "if true then")},
+    "a settled one stays in hands": {"50_outbox.lua": ("if call('LREM', first, '0', task) == 0 then", "if true then")},
     "a phone is forgotten": {
         "50_outbox.lua": (
             "  score_again(phone, now, sends, gap_ms, fields)\n  return",

@@ -1,5 +1,6 @@
 """Many tasks in one call: what is stored afterwards is what the same orders one by one would have left."""
 
+import msgspec
 import redis
 
 from paceline.domain.ids import whatsapp_id
@@ -9,7 +10,7 @@ from paceline.policy.facts import PhoneFacts
 from paceline.store import keys
 
 from .servers import LiveServer
-from .stage import DAY, GAP, HOUR, T0, Stage, recipient, value_of
+from .stage import DAY, GAP, HOUR, T0, Stage, heard, recipient, value_of
 
 PHONES = [f"97254000000{number}" for number in range(5)]
 
@@ -82,3 +83,48 @@ def test_a_job_ends_once_when_all_its_messages_end_together(server: LiveServer) 
     (done,) = stage.events("JOB_DONE", jobs)
     assert (done["sent"], done["at"]) == (4, T0 + 3)
     stage.adds_up(jobs)
+
+
+def sends(stage: Stage) -> list[dict[str, object]]:
+    """Single sends for numbers with and without work; of all priorities, one for later, one twice."""
+    orders: list[dict[str, object]] = []
+    for place, (phone, priority, valid_s, send_at) in enumerate([
+        (PHONES[0], 1, 86_400, None), (PHONES[0], 1, 60, None), (PHONES[1], 3, 86_400, None),
+        (PHONES[1], 1, 86_400, None), (PHONES[2], 2, 30, None), (PHONES[3], 1, 86_400, T0 + HOUR),
+        (PHONES[4], 1, 86_400, None),
+    ]):  # fmt: skip
+        job = stage.new_job(1, single=True, phone=phone, validity_seconds=valid_s, priority=priority)
+        to = recipient(200 + place // 2)
+        orders.append({
+            "job": job.job_id, "json": "{}", "task": job.task_id(0), "contact": to, "phone": phone, "to": to,
+            "expiresAt": T0 + valid_s * 1_000, "priority": priority, "limit": 1_000, "now": T0 + place,
+            **({"sendAt": send_at} if send_at else {}),
+        })  # fmt: skip
+    return [*orders, orders[0]]
+
+
+def taken(stage: Stage, *, together: bool) -> tuple[list[str], dict[str, object]]:
+    stage.redis.zadd(keys.due(), {PHONES[2]: T0 + HOUR})
+    orders = sends(stage)
+    parts = [orders] if together else [[order] for order in orders]
+    answers = [answer for part in parts for answer in value_of(stage.caller.rows("accept_send", orders=part))]
+    return answers, stage.dump()
+
+
+def test_single_sends_that_come_together_are_stored_the_same(server: LiveServer) -> None:
+    answers, one_by_one = taken(filled(server.client), together=False)
+    assert taken(filled(server.client), together=True) == (answers, one_by_one)
+    assert [msgspec.json.decode(answer)["code"] for answer in answers] == ["OK"] * 7 + ["EXISTS"]
+    assert [msgspec.json.decode(answer).get("position") for answer in answers[:4]] == [1, 2, 0, 3]
+
+
+def test_single_sends_that_come_together_wake_once(server: LiveServer) -> None:
+    """Whoever sleeps until the first score hears of a number that comes before it, in a batch as alone."""
+    stage = filled(server.client)
+    stage.redis.delete(keys.due())
+    orders = sends(stage)[2:4]
+    words = heard(stage.redis, lambda: value_of(stage.caller.rows("accept_send", orders=orders)))
+    assert words == []
+    stage.redis.zadd(keys.due(), {PHONES[2]: T0 + HOUR})
+    words = heard(stage.redis, lambda: value_of(stage.caller.rows("accept_send", orders=sends(stage)[4:5])))
+    assert words == ["due"]

@@ -149,7 +149,10 @@ def _generated(config: ScriptConfig) -> str:
         "incidents_kept": INCIDENTS_KEPT,
     }
     told = ", ".join(f"{byte} = '{event}'" for byte, event in BYTE_EVENT.items())
-    constants = ", ".join(f"{name} = {value}" for name, value in shared.items())
+    # What goes into commands and nothing else is text already: Redis writes a number out anew each time.
+    constants = ", ".join(
+        f"{name} = '{value}'" if name.endswith("_ttl") else f"{name} = {value}" for name, value in shared.items()
+    )
     return (
         f"local NEXT = {{{moves}}}\n"
         f"local EVENT = {{{told}}}\n"

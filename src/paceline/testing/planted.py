@@ -18,7 +18,7 @@ BUGS = [
         "prove_sent.lua": ("if not move(o.task, PROOF[o.outcome], o.now, byte)",
                            "if has('FEXO', byte) or not move(o.task, PROOF[o.outcome], o.now, byte)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
-        "30_phone.lua": ("expiresAt = tonumber(fields.expiresAt)", "expiresAt = 0")},
+        "30_phone.lua": (""" .. ',"expiresAt":' .. ms(fields.expiresAt)""", """ .. ',"expiresAt":0'""")},
         seeds=(41, 43)),
     Bug("every other message is called suppressed", "I1", {
         "60_heads.lua": ("is_suppressed(item.to, item.task)", "item.seq % 2 == 0")}, seeds=(54,)),
@@ -35,8 +35,8 @@ BUGS = [
         seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),
         seeds=(-1,)),
-    Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1,", "'capUsed', used,")},
-        seeds=(36,)),
+    Bug("the daily unit is not counted", "I4", {
+        "hand_off.lua": ("'capUsed', whole(used + 1),", "'capUsed', whole(used),")}, seeds=(36,)),
     Bug("hours are those of the server", "I4", python=("paceline.policy.hours.phone_zone", "_server_zone"),
         seeds=(50,)),
     Bug("the gate lets everything pass", "I4", python=("paceline.policy.gate.decide", "_always_give"), seeds=(-8, 13)),
@@ -45,19 +45,19 @@ BUGS = [
     Bug("the lowest priority is served first", "I5", {
         "60_heads.lua": ("for priority = 3, 1, -1 do", "for priority = 1, 3 do")}, seeds=(-2,)),
     Bug("the newest is served first", "I5", {
-        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
-                         "  call('RPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")},
+        "30_phone.lua": ("call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))",
+                         "call('RPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))")},
         seeds=(-1, 20)),
     Bug("the first message of a job goes before all other jobs", "I5", {
-        "30_phone.lua": ("  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))",
-                         "  call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
-                         " queue_key(phone, fields.priority), entry_of(task, fields, seq, now))")}, seeds=(-2,)),
+        "30_phone.lua": ("call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))",
+                         "call(string.sub(task, -2) == ':0' and 'RPUSH' or 'LPUSH',"
+                         " queue_key(phone, priority), entry_of(task, fields, seq, now))")}, seeds=(-2,)),
     Bug("a job is closed by every task that ends", "I6", {
-        "20_task.lua": ("if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end",
-                        "if ended ~= 0 then call('DECRBY', K.job_open(job), ended); close_job(job, now) end")},
+        "20_task.lua": ("call('DECRBY', K.job_open(job), whole(ended)) == 0 then close_job(job, now) end",
+                        "call('DECRBY', K.job_open(job), ended) then close_job(job, now) end")},
         seeds=(24, 39)),
     Bug("JOB_DONE is not emitted once but again", "I6", {
-        "20_task.lua": ("if not call('SET', K.job_done_emitted(job), now, 'NX') then return end",
+        "20_task.lua": ("if not call('SET', K.job_done_emitted(job), ms(now), 'NX', 'EX', C.job_ttl) then return end",
                         "job_event('JOB_DONE', job, now, "
                         "{total = 0, sent = 0, failed = 0, expired = 0, canceled = 0, suppressed = 0})")},
         seeds=(24, 14)),

@@ -11,6 +11,7 @@ if media_is_gone(a.media) then return reply('NO_MEDIA') end
 if a.replay and not may_replay(a.replay) then return reply('REPLAYED') end
 -- The write that needs memory comes first: a full Redis refuses it, and with it everything.
 create_job(a)
+keep_answer(a.idem)
 if a.replay then note_replay(a.replay, a.job) end
 for chunk = 0, a.chunks - 1 do call('PERSIST', K.job_contacts(a.job, chunk)) end
 call('LPUSH', a.priority > 1 and K.priority_jobs() or K.gateway_jobs(), a.job)

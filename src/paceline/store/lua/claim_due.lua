@@ -26,7 +26,7 @@ local function add_expired(phone, known, heads, locked)
   end
   -- Whoever looks may die before ending them, so the next look has to find them again.
   if ended then return end
-  if earliest then call('HSET', K.pacer(phone), 'minExpiry', earliest) else call('HDEL', K.pacer(phone), 'minExpiry') end
+  if earliest then call('HSET', K.pacer(phone), 'minExpiry', ms(earliest)) else call('HDEL', K.pacer(phone), 'minExpiry') end
 end
 
 local rows = 0
@@ -54,7 +54,7 @@ local function look(seen)
   local phone, row, entries = seen.phone, seen.row, seen.entries
   local locked, heads, more, is_clear = is_locked(row, a.now), {}, false, false
   if seen.head then
-    heads, is_clear = rows_of(phone, entries, 1, a.now, locked)
+    heads[1], is_clear = head_row(phone, entries[#entries], a.now, locked, seen.head)
     more = #entries > 1 or seen.priority > 1 and ahead(phone, 1) > 1
   end
   if not is_clear and #entries > #heads then heads, more = head_rows(phone, a.heads, a.now, locked, seen.head) end
@@ -65,7 +65,7 @@ end
 
 -- An operator stopped the dispatchers; `/start` wakes them.
 if fleet_flags()[2] == '1' then return {'STOPPED'} end
-local due = call('ZRANGEBYSCORE', K.due(), '-inf', ms(a.now), 'WITHSCORES', 'LIMIT', 0, a.limit)
+local due = call('ZRANGEBYSCORE', K.due(), '-inf', ms(a.now), 'WITHSCORES', 'LIMIT', '0', whole(a.limit))
 local found, leases, due_phones, until_ms = {'OK', false}, {}, {}, ms(a.now + a.lease)
 for at = 1, #due, 2 do
   leases[at], leases[at + 1] = until_ms, due[at]
@@ -96,5 +96,5 @@ end
 gather(tasks)
 look_up_listed(people)
 for _, result in ipairs(for_each(looks, look)) do found[#found + 1] = result end
-found[2] = tonumber(call('ZRANGE', K.due(), 0, 0, 'WITHSCORES')[2] or nil) or false
+found[2] = tonumber(call('ZRANGE', K.due(), '0', '0', 'WITHSCORES')[2] or nil) or false
 return found

@@ -7,11 +7,12 @@
 -- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | ERROR (what is stored of this phone cannot be read).
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
 local END = {expire = 'E', suppress = 'O', fail = 'F'}
+local NOW = ms(a.now)
 
 local function park(phone, item, step)
   if not move(item.task, 'p', a.now) then return end
   park_until(phone, step.untilMs, step.entry)
-  call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'waitReason', step.reason, 'waitUntil', step.untilMs)
+  call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'waitReason', step.reason, 'waitUntil', ms(step.untilMs))
 end
 
 local function finish(phone, item, step)
@@ -19,7 +20,7 @@ local function finish(phone, item, step)
   unroute(split(item.task))
   retire(item.task)
   if not END[step.kind] or not move(item.task, END[step.kind], a.now) then return end
-  call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'endedAt', a.now, 'errorCode', step.reason)
+  call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'endedAt', NOW, 'errorCode', step.reason)
   call('EXPIRE', K.message(item.task), C.message_ttl)
   if step.kind == 'fail' then dead_letter(item.task, a.now, step.reason, 'refused before sending') end
 end
@@ -32,10 +33,8 @@ local function clear(phone, step)
   if step.kind == 'park' then park(phone, item, step) else finish(phone, item, step) end
 end
 
-local NOW = ms(a.now)
-
 -- This look was used: a second order from it is stale. With it goes what else there is to write about the phone.
-local function mark(phone, version, ...) call('HSET', K.pacer(phone), 'lastNow', NOW, 'version', version + 1, ...) end
+local function mark(phone, version, ...) call('HSET', K.pacer(phone), 'lastNow', NOW, 'version', whole(version + 1), ...) end
 
 -- A place in the line for the fleet's slots is kept only as long as that is what the phone waits for.
 local function keep_place(phone, final)
@@ -48,14 +47,14 @@ end
 
 local function wait(phone, final, version, expiry)
   if final.gapMs then
-    mark(phone, version, 'waitReason', final.reason, 'waitUntil', final['until'], 'gapMs', final.gapMs, 'gapKey', final.gapKey)
+    mark(phone, version, 'waitReason', final.reason, 'waitUntil', ms(final['until']), 'gapMs', ms(final.gapMs), 'gapKey', final.gapKey)
   else
-    mark(phone, version, 'waitReason', final.reason, 'waitUntil', final['until'])
+    mark(phone, version, 'waitReason', final.reason, 'waitUntil', ms(final['until']))
   end
   -- A message that expires or is parked while the phone waits has its look at its own time, not when the phone wakes.
   local _, parked = first_parked(phone)
   expiry = tonumber(expiry or nil)
-  call('ZADD', K.due(), math.min(final['until'], expiry or final['until'], parked or final['until']), phone)
+  call('ZADD', K.due(), ms(math.min(final['until'], expiry or final['until'], parked or final['until'])), phone)
   return 'OK'
 end
 
@@ -94,7 +93,7 @@ local function hand_over(phone, final, version, byte, day, used, tidied)
   local task = final.task
   -- Before anything else is written: whatever goes wrong with this one, its deadline will be there.
   deadlines[#deadlines + 1], deadlines[#deadlines + 2] = ms(final.handoffUntil), task
-  mark(phone, version, 'unsettled', task, 'gapMs', final.gapMs, 'gapKey', final.gapKey, 'capDay', day, 'capUsed', used + 1,
+  mark(phone, version, 'unsettled', task, 'gapMs', ms(final.gapMs), 'gapKey', final.gapKey, 'capDay', day, 'capUsed', whole(used + 1),
     'waitReason', '', 'routedTidy', tidy_mark(final.session, a.now))
   move(task, 'h', a.now, byte)
   unroute(split(task))

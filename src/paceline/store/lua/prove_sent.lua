@@ -10,7 +10,7 @@ local abouts = {}
 local tallies = {}
 
 local function stat(o, session, name)
-  local minute = name .. math.floor(o.now / 60000)
+  local minute = name .. whole(math.floor(o.now / 60000))
   local tally = tallies[minute] or {name = name, now = o.now, count = 0}
   tallies[minute], tally.count = tally, tally.count + 1
   count_day(session, o.statsDay, name, 1)
@@ -66,7 +66,7 @@ local function prove(o)
   end
   if not move(o.task, PROOF[o.outcome], o.now, byte) then return reply('REPEAT', {state = byte}) end
   if is_first then now_sent(o, key, about) end
-  if o.outcome ~= 'sent' then call('HSETNX', key, o.outcome .. 'At', o.now) end
+  if o.outcome ~= 'sent' then call('HSETNX', key, o.outcome .. 'At', ms(o.now)) end
   count_proof(o, about.sessionId, byte, about)
   if is_first and about.phone then note_sent(o, about.phone, about.sessionId, about, byte) end
   call('EXPIRE', key, C.message_ttl)
@@ -82,11 +82,11 @@ for _, task in ipairs(tasks) do
 end
 -- The first write only frees memory, so a proof is taken when Redis is full. What cannot be read keeps its deadline.
 if #good > 0 then call('ZREM', K.deadlines(), unpack(good)) end
-local answers = each(prove)
-local failed = write_gathered()
-for i, task in ipairs(tasks) do
-  local problem = failed[split(task)]
-  if problem then answers[i] = '!' .. said(problem) end
-end
-for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
-return answers
+return each(prove, function(answers)
+  local failed = write_gathered()
+  for i, task in ipairs(tasks) do
+    local problem = failed[split(task)]
+    if problem then answers[i] = '!' .. said(problem) end
+  end
+  for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
+end)

@@ -9,7 +9,8 @@ if over then return over end
 took_turn(a.job)
 local cursor, accepted_at = a.cursor, call('HGET', run, 'acceptedAt')
 for _, item in ipairs(a.tasks) do
-  local task = a.job .. ':' .. item.index
+  local index = whole(item.index)
+  local task = a.job .. ':' .. index
   if item.phone then
     local known = call('HMGET', K.sticky(item.to), 'phone', 'warm')
     local bound, is_elsewhere = known[1], known[1] and known[1] ~= item.phone
@@ -19,7 +20,7 @@ for _, item in ipairs(a.tasks) do
     if move(task, 'r', a.now) then
       item.priority = a.priority
       enqueue(item.phone, task, item, a.now)
-      call('HSET', K.job_routes(a.job), item.index, item.phone)
+      call('HSET', K.job_routes(a.job), index, item.phone)
       bind(item.to, item.phone, a.now)
       note_person(item.to, task, accepted_at)
     end

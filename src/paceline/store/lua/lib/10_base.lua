@@ -23,57 +23,60 @@ end
 
 local function wake(what) call('PUBLISH', C.wake_channel, what) end
 
--- A time in milliseconds as text. Redis writes a number it is given with all the digits a double can have, which takes longer than the command.
-local function ms(at) return string.format('%.0f', at) end
+-- A whole number as text, each made once. Redis writes a number it is given with all the digits a double can have, which takes longer than
+-- many a command; so what is called often gives it texts.
+local texts = {}
+local function whole(number)
+  local text = texts[number] or string.format('%d', number)
+  texts[number] = text
+  return text
+end
 
--- Scores of phones that came from one of several orders; they are written after the last, and then it is enough to look once.
-local scored
+-- A time in milliseconds as text.
+local ms = whole
+
+-- What several orders of one call write to keys they share: it is written after the last of them, and then a command or two are enough.
+-- Nil where there is one order. `scores`, `sooner`, `ends`: pairs of time and phone (score, make_due, note_expiry); `phones`: those of them
+-- that may have come first; `jobs`: pairs of time and job (note_job); `events`: lines (job_event).
+local batch
 
 -- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
 local function wake_if_first(phone)
-  if scored then
-    scored.phones[phone] = true
-  elseif call('ZRANGE', K.due(), 0, 0)[1] == phone then
+  if batch then
+    batch.phones[phone] = true
+  elseif call('ZRANGE', K.due(), '0', '0')[1] == phone then
     wake('due')
   end
 end
 
+-- A time and what it is the time of, as a command over many takes them.
+local function add_pair(pairs_, at, member) pairs_[#pairs_ + 1], pairs_[#pairs_ + 2] = ms(at), member end
+
 local function score(phone, at)
-  if scored then
-    scored.scores[#scored.scores + 1], scored.scores[#scored.scores + 2] = ms(at), phone
-  else
-    call('ZADD', K.due(), ms(at), phone)
-  end
+  if batch then add_pair(batch.scores, at, phone) else call('ZADD', K.due(), ms(at), phone) end
   wake_if_first(phone)
 end
 
-local function write_scored()
-  if #scored.scores > 0 then call('ZADD', K.due(), unpack(scored.scores)) end
-  if next(scored.phones) and scored.phones[call('ZRANGE', K.due(), 0, 0)[1]] then wake('due') end
-  scored = nil
+-- Phones that have to be looked at no later than at these times, if they are to be looked at at all. True if that is sooner for one of them.
+local function score_ends(ends) return call('ZADD', K.due(), 'XX', 'LT', 'CH', unpack(ends)) > 0 end
+
+local function write_scores()
+  if #batch.scores > 0 then call('ZADD', K.due(), unpack(batch.scores)) end
+  if #batch.sooner > 0 then call('ZADD', K.due(), 'LT', unpack(batch.sooner)) end
+  if #batch.ends > 0 and score_ends(batch.ends) then
+    for i = 2, #batch.ends, 2 do batch.phones[batch.ends[i]] = true end
+  end
+  if next(batch.phones) and batch.phones[call('ZRANGE', K.due(), '0', '0')[1]] then wake('due') end
 end
 
 -- What went wrong, as text.
 local function said(problem) return type(problem) == 'table' and problem.err or tostring(problem) end
 
--- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
--- behind an exclamation mark.
-local function each(apply)
-  local answers = {}
-  scored = {phones = {}, scores = {}}
-  for i, order in ipairs(a.orders) do
-    local is_good, answer = pcall(apply, order)
-    answers[i] = is_good and answer or '!' .. said(answer)
-  end
-  write_scored()
-  return answers
-end
-
 -- The lowest score in several ZSETs, nil if all are empty.
 local function first_score(keys)
   local least
   for _, key in ipairs(keys) do
-    local score = tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])
+    local score = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
     if score then least = math.min(score, least or score) end
   end
   return least
@@ -86,15 +89,37 @@ local function fleet_flags()
   return flags
 end
 
-local function push_capped(key, value, limit)
-  call('LPUSH', key, cjson.encode(value))
-  call('LTRIM', key, 0, limit - 1)
+local function push_capped(key, limit, ...)
+  call('LPUSH', key, ...)
+  call('LTRIM', key, '0', whole(limit - 1))
 end
 
+local function push_events(...) push_capped(K.job_events(), 2000, ...) end
+
+-- As JSON, put together here: cjson takes long over a number.
 local function job_event(kind, job, now, fields)
-  fields = fields or {}
-  fields.event, fields.jobId, fields.at = kind, job, now
-  push_capped(K.job_events(), fields, 2000)
+  local parts = {'"event":"' .. kind .. '"', '"jobId":' .. cjson.encode(job), '"at":' .. ms(now)}
+  for name, value in pairs(fields or {}) do
+    parts[#parts + 1] = '"' .. name .. '":' .. (type(value) == 'number' and whole(value) or cjson.encode(value))
+  end
+  local line = '{' .. table.concat(parts, ',') .. '}'
+  if batch then batch.events[#batch.events + 1] = line else push_events(line) end
+end
+
+-- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
+-- behind an exclamation mark. `after`: what else the verb writes for all of them.
+local function each(apply, after)
+  local answers = {}
+  batch = {phones = {}, scores = {}, sooner = {}, ends = {}, jobs = {}, events = {}}
+  for i, order in ipairs(a.orders) do
+    local is_good, answer = pcall(apply, order)
+    answers[i] = is_good and answer or '!' .. said(answer)
+  end
+  write_scores()
+  after(answers)
+  if #batch.events > 0 then push_events(unpack(batch.events)) end
+  batch = nil
+  return answers
 end
 
 -- What customers are told (domain/events.py), in the same step as what it tells of. Never the first write of a script: Redis then takes it
@@ -106,7 +131,7 @@ end
 -- Something an operator should know. The list is for looking, the stream for those who follow (alerts).
 local function incident(kind, now, fields)
   fields.kind, fields.at = kind, now
-  push_capped(K.incidents(), fields, 200)
-  call('EXPIRE', K.incidents(), 604800)
+  push_capped(K.incidents(), 200, cjson.encode(fields))
+  call('EXPIRE', K.incidents(), '604800')
   redis.pcall('XADD', K.incident_stream(), 'MAXLEN', '~', C.incidents_kept, '*', 'd', cjson.encode(fields))
 end

@@ -1,7 +1,11 @@
 -- Tasks: the only place where a task's byte changes, and what follows from the change (counters, the job's end).
 
--- The job of a task and its index there, both as text.
-local function split(task) return string.match(task, '^([^:]+):(%d+)$') end
+-- The job of a task and its index there, both as text. A verb asks for the same few times.
+local job_of, index_of = {}, {}
+local function split(task)
+  if not job_of[task] then job_of[task], index_of[task] = string.match(task, '^([^:]+):(%d+)$') end
+  return job_of[task], index_of[task]
+end
 
 -- A verb that serves many tasks gathers them by job: their bytes are read at its start and what became of them is written at its end, by a
 -- command or two for each job instead of several for each task. Where `pages` is nil there is one task, and all is written at once.
@@ -39,7 +43,7 @@ local function put_byte(job, index, to)
   if not page then return call('SETRANGE', K.job_states(job), index, to) end
   local writes = page.writes
   page.bytes[index] = to
-  writes[#writes + 1], writes[#writes + 2], writes[#writes + 3], writes[#writes + 4] = 'SET', 'u8', '#' .. index, string.byte(to)
+  writes[#writes + 1], writes[#writes + 2], writes[#writes + 3], writes[#writes + 4] = 'SET', 'u8', '#' .. index, whole(string.byte(to))
 end
 
 -- It lies in no phone's queue any more.
@@ -52,31 +56,42 @@ end
 local function release_media(ref, job, now)
   call('ZREM', K.media_jobs(ref), job)
   if call('EXISTS', K.media(ref)) == 0 then return end
-  call('HSET', K.media(ref), 'lastUsedAt', now)
-  call('ZADD', K.media_kept(), 'GT', now, ref)
+  call('HSET', K.media(ref), 'lastUsedAt', ms(now))
+  call('ZADD', K.media_kept(), 'GT', ms(now), ref)
+end
+
+-- Jobs that are routed no more. Those that write_gathered ends leave together.
+local closed
+local function leave_round(jobs)
+  if #jobs == 0 then return end
+  for _, key in ipairs({K.jobs_active(), K.jobs_unrouted(), K.jobs_retry()}) do call('ZREM', key, unpack(jobs)) end
 end
 
 local function close_job(job, now)
-  if not call('SET', K.job_done_emitted(job), now, 'NX') then return end
+  if not call('SET', K.job_done_emitted(job), ms(now), 'NX', 'EX', C.job_ttl) then return end
   local run, states = K.job_run(job), call('GET', K.job_states(job))
-  local state, media = unpack(call('HMGET', run, 'state', 'media'))
+  local state, media, reason, wait_until, paused_at, problem =
+    unpack(call('HMGET', run, 'state', 'media', 'waitReason', 'waitUntil', 'pausedAt', 'lastError'))
   if media then release_media(media, job, now) end
   if state ~= 'CANCELED' and state ~= 'FAILED' then state = string.find(states, '[FE]') and 'DONE_WITH_ERRORS' or 'DONE' end
-  call('HSET', run, 'state', state, 'closedAt', now)
-  call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt')
-  if state ~= 'FAILED' then call('HDEL', run, 'lastError') end
-  call('ZREM', K.jobs_active(), job)
-  call('ZREM', K.jobs_unrouted(), job)
-  call('ZREM', K.jobs_retry(), job)
+  call('HSET', run, 'state', state, 'closedAt', ms(now))
+  if reason or wait_until or paused_at then call('HDEL', run, 'waitReason', 'waitUntil', 'pausedAt') end
+  if problem and state ~= 'FAILED' then call('HDEL', run, 'lastError') end
+  if closed then closed[#closed + 1] = job else leave_round({job}) end
   local function count(bytes) return select(2, string.gsub(states, bytes, '')) end
   local sums = {
     state = state, total = #states, sent = count('[SDR]'), failed = count('F'),
     expired = count('E'), canceled = count('X'), suppressed = count('O'),
   }
   job_event('JOB_DONE', job, now, sums)
-  tell('job.done', now, 'job', job, 'state', state, 'total', #states, 'sent', sums.sent, 'failed', sums.failed,
-    'expired', sums.expired, 'canceled', sums.canceled, 'suppressed', sums.suppressed)
-  for _, key in ipairs({K.job(job), run, K.job_states(job), K.job_routes(job), K.job_replays(job), K.job_done_emitted(job)}) do call('EXPIRE', key, C.job_ttl) end
+  tell('job.done', now, 'job', job, 'state', state, 'total', whole(#states), 'sent', whole(sums.sent), 'failed', whole(sums.failed),
+    'expired', whole(sums.expired), 'canceled', whole(sums.canceled), 'suppressed', whole(sums.suppressed))
+  local kept, rare = {K.job(job), run, K.job_states(job)}, {K.job_routes(job), K.job_replays(job)}
+  for _, key in ipairs(kept) do call('EXPIRE', key, C.job_ttl) end
+  -- Mostly neither is there.
+  if call('EXISTS', unpack(rare)) > 0 then
+    for _, key in ipairs(rare) do call('EXPIRE', key, C.job_ttl) end
+  end
   for chunk = 0, math.floor((#states - 1) / C.chunk) do call('EXPIRE', K.job_contacts(job, chunk), C.job_ttl) end
   for _, key in ipairs({K.job_total(job), K.job_sent(job), K.job_failed(job), K.job_open(job)}) do
     call('EXPIRE', key, C.stats_ttl)
@@ -90,9 +105,9 @@ end
 
 -- Messages of a job that went out, were given up, ended; the last to end closes it.
 local function count_in(job, sent, failed, ended, now)
-  if sent ~= 0 then call('INCRBY', K.job_sent(job), sent) end
-  if failed ~= 0 then call('INCRBY', K.job_failed(job), failed) end
-  if ended ~= 0 and call('DECRBY', K.job_open(job), ended) == 0 then close_job(job, now) end
+  if sent ~= 0 then call('INCRBY', K.job_sent(job), whole(sent)) end
+  if failed ~= 0 then call('INCRBY', K.job_failed(job), whole(failed)) end
+  if ended ~= 0 and call('DECRBY', K.job_open(job), whole(ended)) == 0 then close_job(job, now) end
 end
 
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
@@ -120,11 +135,14 @@ end
 -- All that was gathered, each job on its own. Returns the jobs that could not be written, and why.
 local function write_gathered()
   local failed = {}
+  closed = {}
   for job, page in pairs(pages) do
     local is_good, problem = pcall(write_page, job, page)
     if not is_good then failed[job] = problem end
   end
-  pages = nil
+  local is_good, problem = pcall(leave_round, closed)
+  for _, job in ipairs(is_good and {} or closed) do failed[job] = problem end
+  pages, closed = nil, nil
   return failed
 end
 
@@ -185,8 +203,9 @@ end
 
 -- A message's history with one line more; the newest 40 are kept.
 local function history_with(known, entry)
+  if not known then return cjson.encode(entry) end
   local lines = {}
-  for line in string.gmatch(known or '', '[^\n]+') do lines[#lines + 1] = line end
+  for line in string.gmatch(known, '[^\n]+') do lines[#lines + 1] = line end
   lines[#lines + 1] = cjson.encode(entry)
   return table.concat(lines, '\n', math.max(1, #lines - 39))
 end

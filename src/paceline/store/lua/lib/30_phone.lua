@@ -11,8 +11,9 @@ local function ahead(phone, priority)
   return count
 end
 
-local function has_work(phone)
-  for level = 1, 3 do
+-- Whether anything waits for a phone, at a lower priority than this if one is given.
+local function has_work(phone, below)
+  for level = 1, (below or 4) - 1 do
     if call('LLEN', queue_key(phone, level)) > 0 then return true end
   end
   return false
@@ -24,38 +25,58 @@ local function filled(value) return value and value ~= '' and value or nil end
 -- The phone has something new at its head. One that is busy sending is scored again when that settles.
 local function make_due(phone, at)
   if filled(call('HGET', K.pacer(phone), 'unsettled')) then return end
-  call('ZADD', K.due(), 'LT', at, phone)
+  if batch then add_pair(batch.sooner, at, phone) else call('ZADD', K.due(), 'LT', ms(at), phone) end
   wake_if_first(phone)
 end
 
+-- As JSON, put together here: cjson takes long over a number.
 local function entry_of(task, fields, seq, now)
-  return cjson.encode({
-    task = task, to = fields.to, tz = fields.tz, expiresAt = tonumber(fields.expiresAt),
-    priority = tonumber(fields.priority), seq = tonumber(seq), at = now, single = fields.single,
-  })
+  return '{"task":"' .. task .. '","to":' .. cjson.encode(fields.to) .. (fields.tz and ',"tz":' .. cjson.encode(fields.tz) or '')
+    .. ',"expiresAt":' .. ms(fields.expiresAt) .. ',"priority":' .. whole(fields.priority) .. ',"seq":' .. whole(seq)
+    .. ',"at":' .. ms(now) .. (fields.single and ',"single":true}' or '}')
 end
 
 -- Something of a higher priority lies there. A look that reads no such mark spares itself the other queues while the first has work.
 local function mark_urgent(phone, priority)
-  if tonumber(priority) > 1 then call('HSET', K.pacer(phone), 'urgent', 1) end
+  if tonumber(priority) > 1 then call('HSET', K.pacer(phone), 'urgent', '1') end
 end
 
--- The earliest end of validity in a phone's queues: nothing there needs a look for that reason before it. A phone that waits for
--- longer is looked at then.
+-- A phone that waits for longer than one of its tasks is valid is looked at then.
+local function score_end(phone, at)
+  if batch then
+    add_pair(batch.ends, at, phone)
+  elseif score_ends({ms(at), phone}) then
+    wake_if_first(phone)
+  end
+end
+
+-- `minExpiry` is the earliest end of validity in a phone's queues: nothing there needs a look for that reason before it.
+local function is_earlier(at, known)
+  known = tonumber(known or nil)
+  return not known or at < known
+end
+
 local function note_expiry(phone, at)
-  local known = tonumber(call('HGET', K.pacer(phone), 'minExpiry') or nil)
-  if not known or at < known then call('HSET', K.pacer(phone), 'minExpiry', at) end
-  if call('ZADD', K.due(), 'XX', 'LT', 'CH', at, phone) == 1 then wake_if_first(phone) end
+  if is_earlier(at, call('HGET', K.pacer(phone), 'minExpiry')) then call('HSET', K.pacer(phone), 'minExpiry', ms(at)) end
+  score_end(phone, at)
 end
 
--- At the tail: a task that comes for the first time. The number keeps first come, first served through parking.
+-- At the tail: a task that comes for the first time. The number keeps first come, first served through parking. Returns how many go before it.
 local function enqueue(phone, task, fields, now)
-  local idle = not has_work(phone)
-  local seq = call('HINCRBY', K.pacer(phone), 'seq', 1)
-  call('LPUSH', queue_key(phone, fields.priority), entry_of(task, fields, seq, now))
-  mark_urgent(phone, fields.priority)
-  note_expiry(phone, tonumber(fields.expiresAt))
-  if idle then make_due(phone, now) end
+  local pacer, priority, expires_at = K.pacer(phone), tonumber(fields.priority), tonumber(fields.expiresAt)
+  local seq, urgent, expiry = unpack(call('HMGET', pacer, 'seq', 'urgent', 'minExpiry'))
+  seq = tonumber(seq or '0') + 1
+  local length = call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))
+  if is_earlier(expires_at, expiry) then
+    call('HSET', pacer, 'seq', whole(seq), 'minExpiry', ms(expires_at))
+  else
+    call('HSET', pacer, 'seq', whole(seq))
+  end
+  mark_urgent(phone, priority)
+  score_end(phone, expires_at)
+  local before = length - 1 + (filled(urgent) and ahead(phone, priority + 1) or 0)
+  if before == 0 and not has_work(phone, priority) then make_due(phone, now) end
+  return before
 end
 
 -- To the head of one list, the first come nearest to it. What stands there and came earlier still goes before them.
@@ -89,7 +110,7 @@ end
 
 -- The first of what waits for a time of its own, and that time.
 local function first_parked(phone)
-  local found = call('ZRANGE', K.parked(phone), 0, 0, 'WITHSCORES')
+  local found = call('ZRANGE', K.parked(phone), '0', '0', 'WITHSCORES')
   return found[1], tonumber(found[2] or nil)
 end
 
@@ -129,7 +150,7 @@ local function with_send(sends, from, at)
   while count >= C.sends_kept and tonumber(string.match(sends, '-(%d+)')) < at - 60000 do
     sends, count = string.sub(sends, string.find(sends, ',', 1, true) + 1), count - 1
   end
-  return string.format('%s%s%.0f-%.0f', sends, count > 0 and ',' or '', from, at)
+  return sends .. (count > 0 and ',' or '') .. ms(from) .. '-' .. ms(at)
 end
 
 -- Whoever does not wait for the fleet's rate any more must not keep a place in its line: those behind it would wait for nobody.

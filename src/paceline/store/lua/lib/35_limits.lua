@@ -17,7 +17,7 @@ local function jobs_look_again(now)
 end
 
 -- A session's statistics of the last minute are put in order once in half a minute; whoever did it leaves this at the pacer.
-local function tidy_mark(session, now) return session .. ':' .. math.floor(now / 30000) end
+local function tidy_mark(session, now) return session .. ':' .. whole(math.floor(now / 30000)) end
 
 -- One event of the last minute of a session, for SmartGuard's sake and for those who watch. `tidied` is the mark that stood at the pacer.
 local function count_minute(session, name, member, now, tidied)
@@ -25,20 +25,20 @@ local function count_minute(session, name, member, now, tidied)
   call('ZADD', key, ms(now), member)
   if tidied == tidy_mark(session, now) then return end
   call('ZREMRANGEBYSCORE', key, '-inf', ms(now - 60000))
-  call('EXPIRE', key, 120)
+  call('EXPIRE', key, '120')
 end
 
 -- What the whole fleet did, minute by minute, an hour in each key, for totals and charts. A day in any timezone and a little more is kept.
 local function count_fleet(name, now, by)
-  local key, minute = K.fleet_hour(ms(math.floor(now / 3600000))), math.floor(now / 60000) % 60
-  if call('HINCRBY', key, name .. ':' .. minute, by) == by then call('EXPIRE', key, 180000) end
+  local key, minute = K.fleet_hour(ms(math.floor(now / 3600000))), whole(math.floor(now / 60000) % 60)
+  if call('HINCRBY', key, name .. ':' .. minute, whole(by)) == by then call('EXPIRE', key, '180000') end
 end
 
 -- What a session did on a day of its own timezone. Kept from the first count of the day on.
 local function count_day(session, day, name, by)
   if not session or not day then return end
   local key = K.session_stats(session, day, name)
-  if call('INCRBY', key, by) == by then call('EXPIRE', key, C.message_ttl) end
+  if call('INCRBY', key, whole(by)) == by then call('EXPIRE', key, C.message_ttl) end
 end
 
 -- A failed attempt. One that concerns the recipient alone says nothing about the number.
@@ -55,7 +55,7 @@ end
 
 local function know_chat(phone, to, now)
   local key = K.chats(phone)
-  local is_new = call('ZADD', key, now, to) == 1
+  local is_new = call('ZADD', key, ms(now), to) == 1
   if is_new and call('ZCARD', key) > C.chats_kept then call('ZREMRANGEBYRANK', key, 0, 0) end
   return is_new
 end

@@ -6,18 +6,18 @@ local function media_is_gone(ref) return ref and call('EXISTS', K.media(ref)) ==
 -- What an open job refers to is not cleaned up. The job keeps the ref beside its state, where its end looks.
 local function hold_media(ref, job, now)
   call('HSET', K.job_run(job), 'media', ref)
-  call('ZADD', K.media_jobs(ref), now, job)
-  call('HSET', K.media(ref), 'lastUsedAt', now)
-  call('ZADD', K.media_kept(), 'GT', now, ref)
+  call('ZADD', K.media_jobs(ref), ms(now), job)
+  call('HSET', K.media(ref), 'lastUsedAt', ms(now))
+  call('ZADD', K.media_kept(), 'GT', ms(now), ref)
 end
 
 -- For lists of jobs. Ids of jobs that are gone leave it a few at a time, at a place that wanders with the clock: it stays bounded even
 -- if nobody ever reads it, and a job that lives for long shields nothing behind it.
-local function note_job(job, now)
+local function note_jobs(arrived, now)
   local key = K.jobs_index()
-  call('ZADD', key, now, job)
+  call('ZADD', key, unpack(arrived))
   local at = now % call('ZCARD', key)
-  local ids, jobs = call('ZRANGE', key, at, at + 3), {}
+  local ids, jobs = call('ZRANGE', key, whole(at), whole(at + #arrived * 2 - 1)), {}
   for i, id in ipairs(ids) do jobs[i] = K.job(id) end
   -- Nearly always all of them are there, which is one question.
   if call('EXISTS', unpack(jobs)) == #jobs then return end
@@ -26,16 +26,29 @@ local function note_job(job, now)
   end
 end
 
--- j: job, json, total, now, media?, idem {key, answer}?; state, cursor: of one that is routed already
-local function create_job(j, state, cursor)
-  call('MSET', K.job(j.job), j.json, K.job_states(j.job), string.rep('q', j.total), K.job_total(j.job), j.total,
-    K.job_open(j.job), j.total, K.job_sent(j.job), 0, K.job_failed(j.job), 0)
-  call('HSET', K.job_run(j.job), 'state', state or 'QUEUED', 'cursor', cursor or 0, 'acceptedAt', j.now)
+-- A job that came alone, or with others: these are noted together (note_arrived).
+local function note_job(job, now)
+  if batch then add_pair(batch.jobs, now, job) else note_jobs({ms(now), job}, now) end
+end
+
+local function note_arrived()
+  if #batch.jobs > 0 then note_jobs(batch.jobs, tonumber(batch.jobs[1])) end
+end
+
+-- The answer to a request under an Idempotency-Key is kept in the step that accepts it. A key that was freed meanwhile would come back
+-- without a TTL.
+local function keep_answer(idem)
+  if idem and call('EXISTS', idem.key) == 1 then call('HSET', idem.key, 'state', 'done', 'answer', idem.answer) end
+end
+
+-- j: job, json, total, now, media?; state, cursor, byte: of one that is routed already
+local function create_job(j, state, cursor, byte)
+  call('MSET', K.job(j.job), j.json, K.job_states(j.job), string.rep(byte or 'q', j.total), K.job_total(j.job), whole(j.total),
+    K.job_open(j.job), whole(j.total), K.job_sent(j.job), '0', K.job_failed(j.job), '0')
+  call('HSET', K.job_run(j.job), 'state', state or 'QUEUED', 'cursor', cursor or '0', 'acceptedAt', ms(j.now))
   if j.media then hold_media(j.media, j.job, j.now) end
   note_job(j.job, j.now)
   job_event('JOB_ACCEPTED', j.job, j.now, {total = j.total})
-  -- A key that was freed meanwhile would come back without a TTL.
-  if j.idem and call('EXISTS', j.idem.key) == 1 then call('HSET', j.idem.key, 'state', 'done', 'answer', j.idem.answer) end
 end
 
 -- Turns are counted, not timed: two in the same millisecond have an order too.
@@ -59,8 +72,8 @@ local function bind(to, phone, now)
   if is_warm and known[1] ~= phone then return end
   -- To the hour is enough for what lasts a month.
   if known[1] == phone and tonumber(known[3]) > now - 3600000 then return end
-  if known[1] ~= phone then call('HDEL', key, 'warm') end
-  call('HSET', key, 'phone', phone, 'at', now)
+  if known[1] ~= phone and known[2] then call('HDEL', key, 'warm') end
+  call('HSET', key, 'phone', phone, 'at', ms(now))
   -- Never shorter than it was: a warm chat is remembered for long.
   if not is_warm then call('EXPIRE', key, C.sticky_ttl) end
 end
@@ -68,29 +81,27 @@ end
 -- For the list of a person's messages: this task got a number. By its job's acceptance, so that it keeps its place in that list.
 local function note_person(to, task, accepted_at)
   local key = K.person(to)
-  call('ZADD', key, accepted_at, task)
-  call('ZREMRANGEBYRANK', key, 0, -C.person_kept - 1)
+  call('ZADD', key, ms(accepted_at), task)
+  local count = call('ZCARD', key)
+  if count > C.person_kept then call('ZREMRANGEBYRANK', key, '0', whole(count - C.person_kept - 1)) end
   -- Of whoever is written to every day those whose job is forgotten by now are dropped, too.
-  call('ZREMRANGEBYSCORE', key, '-inf', ms(accepted_at - (C.job_ttl + C.message_ttl) * 1000))
+  if count > 1 then call('ZREMRANGEBYSCORE', key, '-inf', ms(accepted_at - (C.job_ttl + C.message_ttl) * 1000)) end
   call('EXPIRE', key, C.message_ttl)
 end
 
--- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it
+-- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it. Returns how many go before it.
 local function accept_single(j)
+  local is_later = j.sendAt and j.sendAt > j.now
   j.total, j.single = 1, true
-  create_job(j, 'ROUTED', 1)
+  create_job(j, 'ROUTED', '1', is_later and 's' or 'r')
   call('RPUSH', K.job_contacts(j.job, 0), j.contact)
-  call('HSET', K.job_routes(j.job), 0, j.phone)
+  call('HSET', K.job_routes(j.job), '0', j.phone)
   call('SADD', K.singles(j.phone), j.task)
   bind(j.to, j.phone, j.now)
   note_person(j.to, j.task, j.now)
-  if j.sendAt and j.sendAt > j.now then
-    move(j.task, 's', j.now, 'q')
-    local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority, single = true}
-    call('ZADD', K.scheduled(), j.sendAt, cjson.encode(member))
-    wake('due')
-  else
-    move(j.task, 'r', j.now, 'q')
-    enqueue(j.phone, j.task, j, j.now)
-  end
+  if not is_later then return enqueue(j.phone, j.task, j, j.now) end
+  local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority, single = true}
+  call('ZADD', K.scheduled(), ms(j.sendAt), cjson.encode(member))
+  wake('due')
+  return ahead(j.phone, j.priority)
 end

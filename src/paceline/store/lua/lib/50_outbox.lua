@@ -15,7 +15,7 @@ local function take_from_outbox(task, session, is_handing, byte)
   local first, second = K.processing(session), K.outbox(session)
   if byte == 'h' then first, second = second, first end
   -- It is in one of them, at most.
-  if call('LREM', first, 0, task) == 0 then call('LREM', second, 0, task) end
+  if call('LREM', first, '0', task) == 0 then call('LREM', second, '0', task) end
 end
 
 -- The first write of every settling: it only frees memory, so settling still works when Redis is full.

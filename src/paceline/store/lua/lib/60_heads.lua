@@ -18,8 +18,9 @@ end
 local function is_locked(row, now) return row[2][4] and tonumber(row[2][5] or '0') > now end
 
 -- {entry, state, pinned, maybeSent, suppressed, isKnown, jobPaused, frequencyFreeAt}, and whether it may go as far as is known here.
-local function head_row(phone, entry, now, locked)
-  local item = cjson.decode(entry)
+-- `item` is the entry, if it was decoded before.
+local function head_row(phone, entry, now, locked, item)
+  item = item or cjson.decode(entry)
   local state = byte_of(item.task)
   -- Only a message that was claimed before can be bound to a session or may have gone out.
   local known = state == 'r' and {false, false} or call('HMGET', K.message(item.task), 'pinned', 'maybeSent')
@@ -42,10 +43,10 @@ end
 -- The queue that is served now, the highest priority that has any task, and its last `count` entries. `is_plain`: nothing urgent lies there, as
 -- far as is known, so the others are asked only if this one is empty.
 local function served_queue(phone, count, is_plain)
-  local first = is_plain and call('LRANGE', K.queue(phone), -count, '-1') or {}
+  local first = is_plain and call('LRANGE', K.queue(phone), whole(-count), '-1') or {}
   if #first > 0 then return 1, first end
   for priority = 3, 1, -1 do
-    local entries = call('LRANGE', queue_key(phone, priority), -count, '-1')
+    local entries = call('LRANGE', queue_key(phone, priority), whole(-count), '-1')
     if #entries > 0 then return priority, entries end
   end
   return nil, {}
