@@ -8,6 +8,9 @@ from pathlib import Path
 
 from paceline.launcher.errors import LauncherError, UsageError
 
+DEMO_DATA = Path("data/demo")
+"""Where the demo's state lies, and no other's: below the working directory, as that of `up`."""
+
 
 class DataDirectory:
     """Paths below `$PACELINE_DATA`, made absolute so that children may have another working directory."""
@@ -60,7 +63,7 @@ def data_here() -> Path:
     """The data directory that somebody at this place means: the one that is set, else that of `up`, else the demo's."""
     if given := os.environ.get("PACELINE_DATA"):
         return Path(given)
-    up, demo = Path("data"), Path("data/demo")
+    up, demo = Path("data"), DEMO_DATA
     is_demo = DataDirectory(demo).api_key.exists() and not DataDirectory(up).api_key.exists()
     return demo if is_demo else up
 
