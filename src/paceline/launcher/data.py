@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,11 +29,21 @@ class DataDirectory:
     def create(self) -> None:
         try:
             # Keys, message texts and numbers lie below: nobody else's business.
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in [*reversed(self.root.parents), self.root]:
+                path.mkdir(mode=0o700, exist_ok=True)
+            if self._is_open_to_others():
+                self.root.chmod(0o700)
             for path in (self.run, self.log, self.redis, self.ledger, self.sessions):
                 path.mkdir(exist_ok=True)
         except OSError as error:
             raise LauncherError(f"cannot use {self.root} as data directory (PACELINE_DATA): {error}") from error
+
+    def _is_open_to_others(self) -> bool:
+        """And ours alone to close: neither a directory like /tmp, nor where this user works or lives."""
+        about = self.root.stat()
+        is_shared = about.st_uid != os.getuid() or about.st_mode & stat.S_ISVTX
+        is_around = any(place.is_relative_to(self.root) for place in (Path.cwd(), Path(os.path.expanduser("~"))))
+        return bool(about.st_mode & 0o077) and not is_shared and not is_around
 
     def pid_file(self, name: str) -> Path:
         return self.run / f"{name}.pid"
