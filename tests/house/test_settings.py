@@ -2,6 +2,7 @@
 
 import pytest
 
+from paceline.kits.addresses import is_loopback
 from paceline.settings import (
     DispatcherSettings,
     OrchestratorSettings,
@@ -9,7 +10,6 @@ from paceline.settings import (
     SettingsError,
     UpSettings,
     env_name,
-    is_loopback,
     load,
     load_settings,
     read_policy,

@@ -29,13 +29,14 @@ from paceline.cli.findings import (
     SecretFacts,
 )
 from paceline.domain.drivers import is_simulated
+from paceline.kits.addresses import is_loopback
 from paceline.launcher.data import DataDirectory, data_here, find_key
 from paceline.launcher.errors import LauncherError
 from paceline.launcher.preflight import UpOptions, load_up_settings
 from paceline.launcher.redis_server import RedisServer, find_binary
 from paceline.policy.trust import DEMO
 from paceline.settings import SettingsError, UpSettings, env_name
-from paceline.settings.access import is_guessable, is_loopback
+from paceline.settings.access import is_guessable
 
 if TYPE_CHECKING:
     from pydantic import SecretStr

@@ -6,7 +6,9 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from paceline.kits.addresses import is_loopback
 from paceline.launcher.errors import LauncherError, UsageError
 
 DEMO_DATA = Path("data/demo")
@@ -51,6 +53,15 @@ class DataDirectory:
     def log_file(self, name: str) -> Path:
         return self.log / f"{name}.log"
 
+    def is_in_use(self) -> bool:
+        """Whether an `up` or a demo runs on it."""
+        try:
+            with open(self.run / "up.lock", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the directory for this process. The kernel lets go of the lock however the process ends."""
@@ -71,19 +82,28 @@ class DataDirectory:
 
 
 def data_here() -> Path:
-    """The data directory that somebody at this place means: the one that is set, else that of `up`, else the demo's."""
+    """The data directory that somebody at this place means: the one that is set, else the one that runs, else that of
+    `up`, else the demo's."""
     if given := os.environ.get("PACELINE_DATA"):
         return Path(given)
-    up, demo = Path("data"), DEMO_DATA
-    is_demo = DataDirectory(demo).api_key.exists() and not DataDirectory(up).api_key.exists()
-    return demo if is_demo else up
+    up, demo = DataDirectory(Path("data")), DataDirectory(DEMO_DATA)
+    if not demo.api_key.exists():
+        return up.root
+    is_demo = not up.api_key.exists() or (demo.is_in_use() and not up.is_in_use())
+    return demo.root if is_demo else up.root
 
 
-def find_key(given: str | None) -> str:
-    """For a command that asks a running gateway: the key that was given, or the one `paceline up` or `demo` made."""
+def find_key(given: str | None, *urls: str) -> str:
+    """For a command that asks running services at `urls`: the key that was given, or the one `paceline up` or `demo`
+    made, which is for those of this machine only."""
     if given:
         return given.strip()
     path = DataDirectory(data_here()).api_key
+    if elsewhere := [host for host in map(_host, urls) if not is_loopback(host)]:
+        raise UsageError(
+            f"no API key: the one in {path} is this machine's and is not sent to {elsewhere[0]}: "
+            "set API_KEY or give --key"
+        )
     try:
         kept = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -91,6 +111,13 @@ def find_key(given: str | None) -> str:
     if not kept:
         raise UsageError(f"no API key: set API_KEY or give --key; `paceline up` makes one in {path}")
     return kept
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or url
+    except ValueError:
+        return url
 
 
 def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:
