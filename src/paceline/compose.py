@@ -41,6 +41,7 @@ log = structlog.stdlib.get_logger(__name__)
 REDIS_PATIENCE_MS = 60_000
 """How long a starting service waits for Redis: it may be reading its log back in. Then whoever started us is told."""
 REDIS_RETRY_MS = 250
+DAY_SECONDS = 86_400
 COLLECTED_AT_ONCE = 10_000
 """New objects between two looks of the collector: some megabytes."""
 
@@ -68,6 +69,8 @@ def build(settings: Settings) -> Parts:
     config = ScriptConfig(
         lead_ms=rules.lead_ms,
         stats_ttl=settings.job_stats_ttl_seconds,
+        message_ttl=settings.messages_kept_days * DAY_SECONDS,
+        job_ttl=settings.jobs_kept_days * DAY_SECONDS,
         global_rpm=settings.global_rpm,
         frequency_cap=settings.recipient_cap,
         frequency_window=settings.recipient_cap_hours * 3_600_000,

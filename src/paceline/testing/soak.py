@@ -80,7 +80,8 @@ class SoakWorld(World):
     def config(self) -> ScriptConfig:
         kept_s = KEPT_DAYS * DAY_MS // 1000
         a_day = len(self.scenario.jobs[0].contacts)
-        return msgspec.structs.replace(super().config(), message_ttl=kept_s, job_ttl=kept_s, events_kept=a_day)
+        kept = {"message_ttl": kept_s, "job_ttl": kept_s, "session_days_ttl": kept_s}
+        return msgspec.structs.replace(super().config(), **kept, events_kept=a_day)
 
 
 def scenario(numbers: int, days: int, messages: int) -> Scenario:
