@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from paceline.launcher.redis_server import SMALL_HASHES
 from paceline.settings import Settings, env_name
 
 ROOT = Path(__file__).parents[2]
@@ -27,3 +28,8 @@ def test_the_pages_about_alerts_name_that_file() -> None:
     assert "deploy/settings.env" in (ROOT / "docs" / "alerts.md").read_text()
     shown = (ROOT / "deploy" / "settings.env").read_text()
     assert [name for name in ("TELEGRAM_BOT_TOKEN", "TELEGRAM_CHAT_ID") if f"# {name}=" not in shown] == []
+
+
+def test_its_redis_keeps_messages_as_small_as_that_of_up() -> None:
+    command = SERVICES["redis"]["command"]
+    assert [f"--{name} {value}" in command for name, value in SMALL_HASHES.items()] == [True]
