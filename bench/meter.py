@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from paceline.launcher.redis_server import find_binary
+from paceline.launcher.redis_server import SMALL_HASHES, find_binary
 from paceline.store.blocking import BlockingRedis
 
 START_S = 30
@@ -34,7 +34,7 @@ def durable_redis() -> Iterator[Server]:
         socket = str(Path(directory, "redis.sock"))
         options = {
             "port": "0", "unixsocket": socket, "dir": directory, "save": "", "appendonly": "yes",
-            "appendfsync": "always", "auto-aof-rewrite-percentage": "0",
+            "appendfsync": "always", "auto-aof-rewrite-percentage": "0", **SMALL_HASHES,
         }  # fmt: skip
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         process = subprocess.Popen([str(find_binary().path), *words], stdout=subprocess.DEVNULL)

@@ -59,7 +59,7 @@ _FIELD: dict[str, str] = {
     "UNKNOWN_PROFILE": "profileId", "UNKNOWN_PROXY": "proxyId", "PROXY_BAD": "proxy", "PROXY_FULL": "proxy",
     "PROXY_STICKY": "proxy",
     "UNKNOWN_SESSION": "sessionId", "UNKNOWN_TASK": "taskId", "UNKNOWN_WEBHOOK": "webhookId",
-    "WRONG_WHATSAPP_ID": "whatsappId",
+    "WRONG_WHATSAPP_ID": "whatsappId", "DEMO_POLICY": "driver", "SIMULATED_BESIDE_REAL": "driver",
 }  # fmt: skip
 """The field that an error names, as it is most often."""
 

@@ -13,6 +13,7 @@ from functools import partial
 import structlog
 import uvloop
 
+from paceline.domain.drivers import is_simulated
 from paceline.domain.errors import ConfigError, Unavailable
 from paceline.edge import Keys
 from paceline.kits.bodies import BodyLimits
@@ -27,7 +28,7 @@ from paceline.kits.web import MEGABYTE, Service
 from paceline.policy.facts import Rules
 from paceline.policy.pacing import PaceDefaults
 from paceline.policy.retry import RetrySettings
-from paceline.policy.trust import parse
+from paceline.policy.trust import DEMO, parse
 from paceline.settings import Settings, load, read_policy
 from paceline.store.client import RedisLink
 from paceline.store.scripts import ScriptConfig
@@ -40,6 +41,7 @@ log = structlog.stdlib.get_logger(__name__)
 REDIS_PATIENCE_MS = 60_000
 """How long a starting service waits for Redis: it may be reading its log back in. Then whoever started us is told."""
 REDIS_RETRY_MS = 250
+DAY_SECONDS = 86_400
 COLLECTED_AT_ONCE = 10_000
 """New objects between two looks of the collector: some megabytes."""
 
@@ -67,6 +69,8 @@ def build(settings: Settings) -> Parts:
     config = ScriptConfig(
         lead_ms=rules.lead_ms,
         stats_ttl=settings.job_stats_ttl_seconds,
+        message_ttl=settings.messages_kept_days * DAY_SECONDS,
+        job_ttl=settings.jobs_kept_days * DAY_SECONDS,
         global_rpm=settings.global_rpm,
         frequency_cap=settings.recipient_cap,
         frequency_window=settings.recipient_cap_hours * 3_600_000,
@@ -120,6 +124,21 @@ async def wait_for_redis(parts: Parts) -> None:
         await asyncio.sleep(REDIS_RETRY_MS / 1000)
 
 
+def simulated_only(settings: Settings, rules: Rules) -> bool:
+    """Whether no real number may be sent from on these terms. Against a WhatsApp for tests none is real."""
+    return rules.policy.name == DEMO and settings.whatsapp_url is None
+
+
+async def check_fleet(parts: Parts) -> None:
+    """The numbers that are there may be sent from under this policy."""
+    if not simulated_only(parts.settings, parts.rules):
+        return
+    found = await parts.store.sessions.drivers()
+    if real := sum(count for driver, count in found.items() if not is_simulated(driver)):
+        fault = f"PACELINE_POLICY: the demo policy has no limits, and {real} of the sessions are real (DEMO_POLICY)"
+        raise ConfigError([f"{fault}; use another policy, or another Redis and data directory"])
+
+
 Prepare = Callable[[Parts, Supervisor], Awaitable[Service]]
 """Starts a service's own loops and gives its HTTP application."""
 
@@ -150,6 +169,7 @@ def run(name: str, default_port: int, prepare: Prepare, kind: type[Settings] = S
 async def _live(name: str, port: int, prepare: Prepare, parts: Parts) -> None:
     try:
         await wait_for_redis(parts)
+        await check_fleet(parts)
         if parts.settings.api_key is not None:
             await parts.keys.save_bootstrap(parts.settings.api_key.get_secret_value())
         else:

@@ -10,6 +10,7 @@ from typer.testing import Result
 
 from paceline.cli import paging
 from paceline.cli.exits import Exit
+from paceline.launcher.data import DataDirectory
 
 from .conftest import Standin, run
 
@@ -63,8 +64,9 @@ def test_what_is_left_out_is_left_to_the_gateway(standin: Standin) -> None:
         pytest.param((), {}, ("http://127.0.0.1:4000", "key-of-the-data-directory"), id="as paceline up left it"),
         pytest.param((), {"API_KEY": "k2"}, ("http://127.0.0.1:4000", "k2"), id="from the environment"),
         pytest.param((), {"API_KEY": ""}, ("http://127.0.0.1:4000", "key-of-the-data-directory"), id="empty is unset"),
+        pytest.param((), {"PACELINE_URL": "https://gw/", "API_KEY": "k2"}, ("https://gw", "k2"), id="another host"),
         pytest.param(
-            (), {"PACELINE_URL": "https://gw/"}, ("https://gw", "key-of-the-data-directory"), id="another host"
+            ("--url", "http://localhost:4400"), {}, ("http://localhost:4400", "key-of-the-data-directory"), id="here"
         ),
         pytest.param((), {"GATEWAY_PORT": "4400", "API_KEY": "k2"}, ("http://127.0.0.1:4400", "k2"), id="another port"),
         pytest.param(
@@ -102,6 +104,59 @@ def test_the_demos_key_is_found_where_there_is_no_other(
     standin.says(200, KEY)
     assert keys("self").exit_code == 0
     assert standin.asked[0].headers["X-API-KEY"] == key
+
+
+@pytest.mark.parametrize(
+    ("variable", "url", "host"),
+    [
+        ("PACELINE_URL", "https://gw.example", "gw.example"),
+        ("GATEWAY_URL", "http://192.0.2.7:4000", "192.0.2.7"),
+        ("GATEWAY_URL", "http://127.0.0.1.example:4000", "127.0.0.1.example"),
+        ("GATEWAY_URL", "http://127.0.0.1@gw.example", "gw.example"),
+        ("GATEWAY_URL", "http://[::1", "http://[::1"),
+        ("ORCHESTRATOR_URL", "http://192.0.2.7:3000", "192.0.2.7"),
+        ("DISPATCHER_URL", "http://192.0.2.7:4001", "192.0.2.7"),
+    ],
+)
+def test_the_key_of_this_machine_is_not_sent_to_another(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, variable: str, url: str, host: str
+) -> None:
+    """It is the admin key of another installation than the one that is asked."""
+    monkeypatch.setenv(variable, url)
+    result = run("sessions", "show", "s1")
+    assert (result.exit_code, standin.asked) == (Exit.USAGE, [])
+    assert f"is not sent to {host}:" in " ".join(result.stderr.split())
+    assert "API_KEY" in result.stderr
+
+
+@pytest.mark.parametrize("running", ["demo", "."])
+def test_of_two_data_directories_it_takes_the_key_of_the_one_that_runs(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, running: str
+) -> None:
+    """With a demo up beside data of an earlier `paceline up`, the key of the latter was refused."""
+    monkeypatch.delenv("PACELINE_DATA")
+    monkeypatch.chdir(tmp_path)
+    for folder in ("demo", "."):
+        data = DataDirectory(Path("data") / folder)
+        data.create()
+        data.api_key.write_text(f"key of {folder}")
+    standin.says(200, KEY)
+    with DataDirectory(Path("data") / running).locked():
+        assert keys("self").exit_code == 0
+    assert standin.asked[0].headers["X-API-KEY"] == f"key of {running}"
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["given", "found"])
+def test_a_key_that_is_refused_is_named_by_where_it_came_from(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: bool
+) -> None:
+    monkeypatch.setenv("PACELINE_DATA", str(tmp_path))
+    (tmp_path / "api-key").write_text("key-in-a-file")
+    standin.says(401, {"error": {"code": "UNAUTHORIZED", "message": "no", "details": {}}})
+    result = keys("self", *(("--key", "k3") if given else ()))
+    assert result.exit_code == Exit.REFUSED
+    told = "".join(result.stderr.split())
+    assert ("that of --key or API_KEY".replace(" ", "") in told, f"{tmp_path}/api-key" in told) == (given, not given)
 
 
 def test_revoking_says_so_to_people_only_and_an_id_cannot_leave_its_path(standin: Standin) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from acceptance.platform import WEBHOOK_SECRET, free_ports
 from lua.servers import redis_binary, start_redis
 from paceline.cli.exits import Exit
+from paceline.store import keys
 
 from .conftest import PORTS, SETTINGS, Cli, run
 
@@ -82,6 +84,16 @@ def test_a_redis_that_forgets_is_a_fault_with_its_remedy(
     monkeypatch.setenv("REDIS_URL", forgetful)
     durability = found(Exit.FAILED)["Redis durability"]
     assert (durability["state"], "CONFIG SET appendonly yes" in durability["mend"]) == ("fault", True)
+
+
+def test_a_fleet_that_was_mixed_before_is_a_fault(quiet: Path, forgetful: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", forgetful)
+    with redis.Redis(unix_socket_path=forgetful.removeprefix("unix://")) as client:
+        for session, driver in (("s1", "simulated"), ("r1", "baileys"), ("r2", "baileys")):
+            client.sadd(keys.sessions(), session)
+            client.hset(keys.session(session), "driver", driver)
+    told = found(Exit.FAILED)["numbers"]
+    assert (told["state"], told["found"].partition(":")[0]) == ("fault", "1 simulated beside 2 real")
 
 
 def test_a_redis_that_is_away_is_a_fault_without_its_password(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from paceline.cli.findings import (
     DataFacts,
     DockerFacts,
     Finding,
+    NumbersFacts,
     PortFacts,
     RedisFacts,
     RunningFacts,
@@ -156,3 +157,27 @@ def test_ports() -> None:
 )
 def test_what_runs(facts: RunningFacts, expected: dict[str, str]) -> None:
     assert told(findings.running(facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "wrong"),
+    [
+        pytest.param(NumbersFacts(simulated=3), {}, id="simulated"),
+        pytest.param(NumbersFacts(real=3), {}, id="real"),
+        pytest.param(NumbersFacts(), {}, id="none"),
+        pytest.param(NumbersFacts(simulated=2, simulated_only=True), {}, id="the demo"),
+        pytest.param(
+            NumbersFacts(real=4, simulated=3),
+            {"numbers": "fault: 3 simulated beside 4 real: they take a share of every job and call it sent "
+             "(SIMULATED_BESIDE_REAL)"},
+            id="both",
+        ),
+        pytest.param(
+            NumbersFacts(real=4, simulated_only=True),
+            {"policy": "fault: the demo policy has no limits, and 4 of the sessions are real (DEMO_POLICY)"},
+            id="the demo's policy for real ones",
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_belong_together(facts: NumbersFacts, wrong: dict[str, str]) -> None:
+    assert told(findings.numbers(facts)) == wrong

@@ -125,7 +125,7 @@ class Platform:
         """What workers printed; None is an engine that does not answer."""
         self.desk = Desk(self.store, self.rules, lease_ms=120_000, measures=self.measures)
         self.inbound = Inbound(self.store, self.settling)
-        self.registry = Registry(self.store, new_rng(3))
+        self.registry = Registry(self.store, new_rng(3), simulated_only=policy == "demo")
         self.gate = WorkerGate(WEBHOOK_SECRET)
         self.terms = Terms(lease_ms=120_000, typing_ms=self.rules.policy.typing_ms, unknown_grace_ms=10_000)
         self.audit = AuditPages(self.audit_path, asyncio.to_thread)

@@ -33,16 +33,17 @@ class Composition:
         self._engine = engine
         self.data = folder / "data"
         self.ports = {name: _free_port() for name in ("GATEWAY", "DISPATCHER", "ORCHESTRATOR", "DASHBOARD")}
-        made = subprocess.run(
-            ["tools/compose-env"], cwd=PROJECT, check=True, text=True, capture_output=True,
+        self._env_file = folder / ".env"
+        subprocess.run(
+            ["tools/compose-env", str(self._env_file)], cwd=PROJECT, check=True,
             env={**engine.env, "HOST_DATA": str(self.data), "DOCKER_SOCKET": str(engine.socket)},
-        ).stdout  # fmt: skip
-        self.settings = dict(line.split("=", 1) for line in made.splitlines() if not line.startswith("#"))
+        )  # fmt: skip
+        made = self._env_file.read_text().splitlines()
+        self.settings = dict(line.split("=", 1) for line in made if not line.startswith("#"))
         self.settings |= {
             "PACELINE_IMAGE": SERVICES, "WORKER_IMAGE": WORKER, "REDIS_IMAGE": BASE, "PACELINE_POLICY": "demo",
             "WORKER_NETWORK": "paceline-test-workers",
         } | {f"{name}_PORT": str(port) for name, port in self.ports.items()}  # fmt: skip
-        self._env_file = folder / ".env"
         self._env_file.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
 
     def run(self, *arguments: str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from paceline.kits.addresses import is_loopback
 from paceline.settings import (
     DispatcherSettings,
     OrchestratorSettings,
@@ -9,7 +10,6 @@ from paceline.settings import (
     SettingsError,
     UpSettings,
     env_name,
-    is_loopback,
     load,
     load_settings,
     read_policy,
@@ -201,3 +201,28 @@ def test_what_is_no_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROXY_CHECK_URL", "off")
     with pytest.raises(SettingsError, match="PROXY_CHECK_URL"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("messages", "jobs", "fault"),
+    [
+        pytest.param("7", "7", None, id="as long as each other"),
+        pytest.param(
+            "8", "7", "JOBS_KEPT_DAYS: must not be less than MESSAGES_KEPT_DAYS", id="a job before its messages"
+        ),
+        pytest.param("0", "7", "MESSAGES_KEPT_DAYS", id="none"),
+        pytest.param("1", "366", "JOBS_KEPT_DAYS", id="longer than the key that sent it"),
+    ],
+)
+def test_a_job_is_kept_as_long_as_its_messages(
+    monkeypatch: pytest.MonkeyPatch, messages: str, jobs: str, fault: str | None
+) -> None:
+    """Without its job nobody can say what became of a message."""
+    monkeypatch.setenv("MESSAGES_KEPT_DAYS", messages)
+    monkeypatch.setenv("JOBS_KEPT_DAYS", jobs)
+    if fault is None:
+        assert (load_settings().messages_kept_days, load_settings().jobs_kept_days) == (7, 7)
+        return
+    with pytest.raises(SettingsError, match=fault) as caught:
+        load_settings()
+    assert len(caught.value.faults) == 1

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from paceline.launcher.errors import LauncherError, UsageError
-from paceline.launcher.preflight import UpOptions
+from paceline.launcher.preflight import UpOptions, check_options
 from paceline.launcher.up import Platform
 
 from .support import alive, pid_in, until, until_sync
@@ -47,7 +47,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def environment(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("API_KEY", "WEBHOOK_SECRET", "REDIS_URL", "HOST", "PORT", "PACELINE_POLICY"):
+    for name in ("API_KEY", "WEBHOOK_SECRET", "REDIS_URL", "HOST", "PORT", "PACELINE_POLICY", "DB_PATH", "RUNNER"):
         monkeypatch.delenv(name, raising=False)
     gateway, orchestrator, dispatcher, dashboard = free_ports(4)
     monkeypatch.setenv("PACELINE_DATA", str(data))
@@ -55,6 +55,14 @@ def environment(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHESTRATOR_PORT", str(orchestrator))
     monkeypatch.setenv("DISPATCHER_PORT", str(dispatcher))
     monkeypatch.setenv("DASHBOARD_PORT", str(dashboard))
+
+
+@pytest.fixture
+def demo_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The demo's own, below where it is started."""
+    monkeypatch.delenv("PACELINE_DATA")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data" / "demo"
 
 
 @contextlib.contextmanager
@@ -242,9 +250,37 @@ def test_what_does_not_exist_is_refused_before_anything_is_made(
     assert not data.exists()
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PACELINE_DATA", "elsewhere"),
+        ("REDIS_URL", "redis://127.0.0.1:6379"),
+        ("DB_PATH", "elsewhere/orchestrator.sqlite"),
+        ("RUNNER", "docker"),
+    ],
+)
+def test_the_demo_refuses_to_run_on_another_installation_before_anything_is_made(
+    demo_data: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    """Its policy has no limits: it ran a real fleet's numbers without any."""
+    monkeypatch.setenv(variable, value)
+    with running_up("demo", "--exit") as demo:
+        _, said = demo.communicate(timeout=60)
+    assert demo.returncode == 2
+    assert f"unset {variable}" in said
+    assert len(said.splitlines()) == 1
+    assert not demo_data.exists()
+    assert not Path("elsewhere").exists()
+
+
+def test_the_demo_may_be_told_of_its_own_directory(demo_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PACELINE_DATA", str(demo_data))
+    check_options(UpOptions(is_demo=True))
+
+
 @pytest.mark.parametrize(("state", "exit_code"), [("DONE", 0), ("DONE_WITH_ERRORS", 1)])
 def test_the_demo_without_a_terminal_prints_lines_and_ends_with_the_job(
-    monkeypatch: pytest.MonkeyPatch, state: str, exit_code: int
+    demo_data: Path, monkeypatch: pytest.MonkeyPatch, state: str, exit_code: int
 ) -> None:
     monkeypatch.setenv("STANDIN_JOB_STATE", state)
     with running_up("demo", "--exit") as demo:
@@ -258,12 +294,12 @@ def test_the_demo_without_a_terminal_prints_lines_and_ends_with_the_job(
     assert "\x1b" not in output
 
 
-def test_the_demo_ends_with_the_dashboards_address_and_stays_up(data: Path) -> None:
+def test_the_demo_ends_with_the_dashboards_address_and_stays_up(demo_data: Path) -> None:
     with running_up("demo") as demo:
         assert demo.stdout is not None
         lines = list(iter(demo.stdout.readline, "It stays up until you press Ctrl-C.\n"))
         assert f": http://127.0.0.1:{os.environ['DASHBOARD_PORT']}\n" in lines[-3]
-        assert str(data / "api-key") in lines[-2]
+        assert str(demo_data / "api-key") in lines[-2]
         demo.send_signal(signal.SIGINT)
         assert demo.wait(30) == 0
 

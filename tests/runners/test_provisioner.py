@@ -125,16 +125,21 @@ async def test_a_registered_session_gets_its_worker_and_its_worker_is_welcome(fl
     assert (await fleet.store.outbox.hello("s1", "somebody else", "j", now_ms=fleet.now)).code == "NOT_WANTED"
 
 
-async def test_a_worker_that_keeps_a_login_gets_its_key_and_its_server_and_no_other_worker_does(fleet: Fleet) -> None:
+@pytest.mark.parametrize(
+    ("driver", "told"),
+    [("simulated", ("", "")), ("baileys", ("login of s2", "ws://127.0.0.1:9/?session=s2&phone=447700900002"))],
+)
+async def test_a_worker_that_keeps_a_login_gets_its_key_and_its_server_and_no_other_worker_does(
+    fleet: Fleet, driver: str, told: tuple[str, str]
+) -> None:
     fleet.runner.drivers = ("simulated", "baileys")
-    await fleet.register()
     await fleet.store.sessions.register(
-        "s2", "447700900002", driver="baileys", created_at_ms=T0, timezone=None, tags=[], limit=4, now_ms=fleet.now,
+        "s2", "447700900002", driver=driver, created_at_ms=T0, timezone=None, tags=[], limit=4, now_ms=fleet.now,
         direct=True,
     )  # fmt: skip
     await fleet.look(times=3)
-    told = {spec.session_id: (spec.auth_key, spec.whatsapp_url) for spec in fleet.runner.started}
-    assert told == {"s1": ("", ""), "s2": ("login of s2", "ws://127.0.0.1:9/?session=s2&phone=447700900002")}
+    [spec] = fleet.runner.started
+    assert (spec.auth_key, spec.whatsapp_url) == told
 
 
 def test_the_key_of_a_login_is_no_secret_that_a_worker_shows_and_has_a_master_of_its_own() -> None:

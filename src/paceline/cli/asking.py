@@ -100,7 +100,9 @@ class GatewayApi:
         from paceline.launcher.data import find_key
 
         retries = Retries() if patient else Retries(tries=1)
-        return Operator(self._urls(), find_key(self.key), retries=retries)
+        urls = self._urls()
+        key = find_key(self.key, urls.gateway, urls.dispatcher, urls.orchestrator)
+        return Operator(urls, key, retries=retries)
 
     def _urls(self) -> "Urls":
         return replace(urls_here(), **({"gateway": self.url} if self.url else {}))
@@ -139,13 +141,13 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**values: Any) -> None:
-        with translated():
+        apis = [value for value in values.values() if isinstance(value, GatewayApi)]
+        with translated(key_is_given=any(api.key for api in apis)):
             try:
                 command(**values)
             finally:
-                for value in values.values():
-                    if isinstance(value, GatewayApi):
-                        value.close()
+                for api in apis:
+                    api.close()
 
     return grouped(run)
 
@@ -157,4 +159,5 @@ def urls_here() -> "Urls":
     def one(name: str, port: int) -> str:
         return os.environ.get(f"{name}_URL") or f"http://127.0.0.1:{os.environ.get(f'{name}_PORT') or port}"
 
-    return Urls(one("GATEWAY", 4000), one("DISPATCHER", 4001), one("ORCHESTRATOR", 3000))
+    gateway = os.environ.get("GATEWAY_URL") or os.environ.get("PACELINE_URL") or one("GATEWAY", 4000)
+    return Urls(gateway, one("DISPATCHER", 4001), one("ORCHESTRATOR", 3000))

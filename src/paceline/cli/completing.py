@@ -35,8 +35,9 @@ def _ids(incomplete: str, find: "Callable[[Operator], Iterable[str]]") -> list[s
     from paceline.launcher.errors import LauncherError
 
     try:
-        key = find_key(os.environ.get("API_KEY"))
-        with Operator(urls_here(), key, retries=Retries(tries=1), timeout_seconds=PATIENCE_SECONDS) as operator:
+        urls = urls_here()
+        key = find_key(os.environ.get("API_KEY"), urls.gateway, urls.dispatcher, urls.orchestrator)
+        with Operator(urls, key, retries=Retries(tries=1), timeout_seconds=PATIENCE_SECONDS) as operator:
             return [found for found in find(operator) if found.startswith(incomplete)]
     except (PacelineError, LauncherError):
         return []

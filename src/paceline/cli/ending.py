@@ -11,8 +11,8 @@ from paceline.cli.showing import say
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """An error becomes a sentence and an exit code."""
+def translated(*, key_is_given: bool = False) -> Iterator[None]:
+    """An error becomes a sentence and an exit code. Whether a key was given decides where a refused one came from."""
     from paceline.client import (
         Forbidden,
         Misused,
@@ -23,6 +23,7 @@ def translated() -> Iterator[None]:
         Unavailable,
         Unreachable,
     )
+    from paceline.launcher.data import DataDirectory, data_here
     from paceline.launcher.errors import LauncherError
 
     try:
@@ -38,7 +39,8 @@ def translated() -> Iterator[None]:
     except TimedOut as error:
         fail(error, Exit.TIMED_OUT)
     except Unauthorized as error:
-        fail(f"{error}\nThe key comes from --key, API_KEY or $PACELINE_DATA/api-key.", Exit.REFUSED)
+        where = "that of --key or API_KEY" if key_is_given else f"the one in {DataDirectory(data_here()).api_key}"
+        fail(f"{error}\nThe key was {where}.", Exit.REFUSED)
     except Forbidden as error:
         fail(f"{error}\n`paceline keys self` shows what this key may do.", Exit.REFUSED)
     except Refused as error:

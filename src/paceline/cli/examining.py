@@ -18,13 +18,25 @@ from urllib.parse import urlsplit
 import httpx
 
 from paceline.cli import findings
-from paceline.cli.findings import DataFacts, DockerFacts, Finding, PortFacts, RedisFacts, RunningFacts, SecretFacts
+from paceline.cli.findings import (
+    DataFacts,
+    DockerFacts,
+    Finding,
+    NumbersFacts,
+    PortFacts,
+    RedisFacts,
+    RunningFacts,
+    SecretFacts,
+)
+from paceline.domain.drivers import is_simulated
+from paceline.kits.addresses import is_loopback
 from paceline.launcher.data import DataDirectory, data_here, find_key
 from paceline.launcher.errors import LauncherError
 from paceline.launcher.preflight import UpOptions, load_up_settings
 from paceline.launcher.redis_server import RedisServer, find_binary
+from paceline.policy.trust import DEMO
 from paceline.settings import SettingsError, UpSettings, env_name
-from paceline.settings.access import is_guessable, is_loopback
+from paceline.settings.access import is_guessable
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -92,22 +104,31 @@ def _redis_and_clock(settings: UpSettings, data: DataDirectory) -> Iterator[Find
         url = server.url
     where = urlsplit(url)
     try:
-        facts, offset_ms = asyncio.run(_ask_redis(url))
+        facts, offset_ms, drivers = asyncio.run(_ask_redis(url))
     except Exception as error:
         mend = "start it, or set REDIS_URL right (its password too)"
         yield Finding("Redis", "fault", f"no answer at {where.hostname or where.path}: {error}", mend)
     else:
         yield from findings.redis(facts)
+        yield from findings.numbers(_numbers(settings, drivers))
     yield findings.clock(offset_ms, _is_synchronised())
 
 
-async def _ask_redis(url: str) -> tuple[RedisFacts, int]:
+def _numbers(settings: UpSettings, drivers: dict[str, int]) -> NumbersFacts:
+    simulated = sum(count for driver, count in drivers.items() if is_simulated(driver))
+    is_demo = settings.policy == DEMO and settings.whatsapp_url is None
+    return NumbersFacts(sum(drivers.values()) - simulated, simulated, is_demo)
+
+
+async def _ask_redis(url: str) -> tuple[RedisFacts, int, dict[str, int]]:
     from paceline.store.client import RedisError, RedisLink
+    from paceline.store.store import Store
 
     where, link = urlsplit(url), RedisLink(url)
     try:
         async with asyncio.timeout(ASK_SECONDS):
             (info,) = await link.read(("INFO",))
+            drivers = await Store(link).sessions.drivers()
             before, theirs, after = time.time(), await link.time_ms(), time.time()
             config: dict[str, str] | None = {}
             try:
@@ -126,7 +147,7 @@ async def _ask_redis(url: str) -> tuple[RedisFacts, int]:
         is_remote=bool(where.hostname) and not is_loopback(where.hostname or ""),
         is_encrypted=where.scheme == "rediss",
     )
-    return facts, theirs - round((before + after) * 500)
+    return facts, theirs - round((before + after) * 500), drivers
 
 
 def _is_synchronised() -> bool | None:

@@ -161,6 +161,24 @@ def clock(offset_ms: int | None, is_synchronised: bool | None) -> Finding:
 
 
 @dataclass(frozen=True)
+class NumbersFacts:
+    real: int = 0
+    simulated: int = 0
+    simulated_only: bool = False
+    """The policy is the demo's."""
+
+
+def numbers(facts: NumbersFacts) -> Iterator[Finding]:
+    if facts.real and facts.simulated:
+        beside = f"{facts.simulated} simulated beside {facts.real} real"
+        found = f"{beside}: they take a share of every job and call it sent (SIMULATED_BESIDE_REAL)"
+        yield Finding("numbers", "fault", found, "paceline sessions list, then paceline sessions remove each of them")
+    if facts.real and facts.simulated_only:
+        found = f"the demo policy has no limits, and {facts.real} of the sessions are real (DEMO_POLICY)"
+        yield Finding("policy", "fault", found, "set PACELINE_POLICY to another one")
+
+
+@dataclass(frozen=True)
 class DockerFacts:
     runner: str
     host: str

@@ -2,10 +2,8 @@
 
 import asyncio
 import importlib
-import os
 import sys
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,10 +15,10 @@ from paceline.domain.errors import ConfigError
 ENVIRONMENT = """
 Environment:
 
-- PACELINE_DATA (./data; the demo: ./data/demo): all state lies below it
+- PACELINE_DATA (./data): all state lies below it; the demo's is in ./data/demo always
 - API_KEY (generated once, into $PACELINE_DATA/api-key)
 - GATEWAY_PORT (4000), DISPATCHER_PORT (4001), ORCHESTRATOR_PORT (3000), DASHBOARD_PORT (8080)
-- REDIS_URL (unset: an embedded Redis is started)
+- REDIS_URL (unset: an embedded Redis is started; the demo has that one only)
 - FAKE_WHATSAPP_PORT (8090): the first of three for --fake-whatsapp
 """
 
@@ -68,12 +66,12 @@ def demo(
     """
     from rich.console import Console
 
+    from paceline.launcher.data import DEMO_DATA
     from paceline.launcher.demo import SESSIONS, Demo
     from paceline.launcher.preflight import UpOptions
     from paceline.launcher.up import run_up
 
-    data = None if os.environ.get("PACELINE_DATA") else Path("data/demo")
-    options = UpOptions(sessions=SESSIONS, policy="demo", data=data)
+    options = UpOptions(sessions=SESSIONS, policy="demo", data=DEMO_DATA, is_demo=True)
     sys.exit(_run_launcher(run_up(options, Demo(Console(), exit_when_done=exit_when_done))))
 
 

@@ -17,3 +17,8 @@ DRIVERS: dict[str, DriverKind] = {
     "simulated": DriverKind(needs_proxy=False, simulated=True),
     "baileys": DriverKind(keeps_login=True),
 }
+
+
+def is_simulated(driver: str) -> bool:
+    """Whether nobody's phone can ring. One we do not know may reach a phone."""
+    return driver in DRIVERS and DRIVERS[driver].simulated

@@ -22,9 +22,9 @@ PREFIX = "pk_"
 MAX_KEYS = 1_000
 """Every service reads all of them once a second, and compares with each; this many cost it about a millisecond."""
 DAY_MS = 86_400_000
-KEPT_MS = 3 * 365 * DAY_MS
+KEPT_MS = (366 + 365 + 365) * DAY_MS
 """How long the record of an ended key is kept at least: a job may lie a year ahead, be valid for a year, and its
-summary stays for 90 days."""
+summary stays for a year at most (`JOBS_KEPT_DAYS`)."""
 
 Scope = Literal["send", "read", "admin"]
 State = Literal["live", "expired", "revoked"]

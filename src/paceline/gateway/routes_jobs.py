@@ -33,7 +33,7 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
     )
     async def job_status(job_id: FromPath[str]) -> JobStatus:
         """What was asked for, how many of its messages are in which state, why it waits and when it should be done.
-        Kept for 90 days after its end."""
+        Kept for `JOBS_KEPT_DAYS` (90) after its end."""
         now_ms = clock.now_ms()
         view = await store.jobs.view(job_id) if is_job_id(job_id) else None
         if view is None:

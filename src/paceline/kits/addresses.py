@@ -1,4 +1,5 @@
-"""Which IP addresses are on the public internet, so that calling them reaches nothing of ours.
+"""Which IP addresses are on the public internet, so that calling them reaches nothing of ours; and which are on this
+machine.
 
 A list of what is not public is never complete, so IPv6 goes the other way round: only what is handed out for public use
 (2000::/3) counts, less the parts of it that carry an IPv4 address or belong to nobody.
@@ -63,3 +64,13 @@ def host_address(host: str) -> IPv4Address | IPv6Address | None:
         return ip_address(host) if "%" not in host else None
     except ValueError:
         return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach that address. A name we cannot judge counts as reachable."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,5 +1,6 @@
 """Secrets that are made once and kept in a file, and secrets that are derived from another one."""
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -21,6 +22,9 @@ def new_key(prefix: str) -> str:
 def read_or_create(path: Path) -> str:
     """The secret in that file; the first call makes a random one that only this user can read."""
     if path.exists() and (kept := path.read_text().strip()):
+        # One that is mounted, or another user's, stays as it is; `paceline doctor` tells of it.
+        with contextlib.suppress(OSError):
+            path.chmod(0o600)
         return kept
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = secrets.token_urlsafe(32)

@@ -3,10 +3,16 @@
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from paceline.kits.addresses import is_loopback
 from paceline.launcher.errors import LauncherError, UsageError
+
+DEMO_DATA = Path("data/demo")
+"""Where the demo's state lies, and no other's: below the working directory, as that of `up`."""
 
 
 class DataDirectory:
@@ -25,17 +31,36 @@ class DataDirectory:
     def create(self) -> None:
         try:
             # Keys, message texts and numbers lie below: nobody else's business.
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for path in [*reversed(self.root.parents), self.root]:
+                path.mkdir(mode=0o700, exist_ok=True)
+            if self._is_open_to_others():
+                self.root.chmod(0o700)
             for path in (self.run, self.log, self.redis, self.ledger, self.sessions):
                 path.mkdir(exist_ok=True)
         except OSError as error:
             raise LauncherError(f"cannot use {self.root} as data directory (PACELINE_DATA): {error}") from error
+
+    def _is_open_to_others(self) -> bool:
+        """And ours alone to close: neither a directory like /tmp, nor where this user works or lives."""
+        about = self.root.stat()
+        is_shared = about.st_uid != os.getuid() or about.st_mode & stat.S_ISVTX
+        is_around = any(place.is_relative_to(self.root) for place in (Path.cwd(), Path(os.path.expanduser("~"))))
+        return bool(about.st_mode & 0o077) and not is_shared and not is_around
 
     def pid_file(self, name: str) -> Path:
         return self.run / f"{name}.pid"
 
     def log_file(self, name: str) -> Path:
         return self.log / f"{name}.log"
+
+    def is_in_use(self) -> bool:
+        """Whether an `up` or a demo runs on it."""
+        try:
+            with open(self.run / "up.lock", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -57,19 +82,28 @@ class DataDirectory:
 
 
 def data_here() -> Path:
-    """The data directory that somebody at this place means: the one that is set, else that of `up`, else the demo's."""
+    """The data directory that somebody at this place means: the one that is set, else the one that runs, else that of
+    `up`, else the demo's."""
     if given := os.environ.get("PACELINE_DATA"):
         return Path(given)
-    up, demo = Path("data"), Path("data/demo")
-    is_demo = DataDirectory(demo).api_key.exists() and not DataDirectory(up).api_key.exists()
-    return demo if is_demo else up
+    up, demo = DataDirectory(Path("data")), DataDirectory(DEMO_DATA)
+    if not demo.api_key.exists():
+        return up.root
+    is_demo = not up.api_key.exists() or (demo.is_in_use() and not up.is_in_use())
+    return demo.root if is_demo else up.root
 
 
-def find_key(given: str | None) -> str:
-    """For a command that asks a running gateway: the key that was given, or the one `paceline up` or `demo` made."""
+def find_key(given: str | None, *urls: str) -> str:
+    """For a command that asks running services at `urls`: the key that was given, or the one `paceline up` or `demo`
+    made, which is for those of this machine only."""
     if given:
         return given.strip()
     path = DataDirectory(data_here()).api_key
+    if elsewhere := [host for host in map(_host, urls) if not is_loopback(host)]:
+        raise UsageError(
+            f"no API key: the one in {path} is this machine's and is not sent to {elsewhere[0]}: "
+            "set API_KEY or give --key"
+        )
     try:
         kept = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -77,6 +111,13 @@ def find_key(given: str | None) -> str:
     if not kept:
         raise UsageError(f"no API key: set API_KEY or give --key; `paceline up` makes one in {path}")
     return kept
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or url
+    except ValueError:
+        return url
 
 
 def tail(path: Path, lines: int = 20, max_bytes: int = 64_000) -> str:

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from paceline.kits import secrets
 from paceline.kits.node import missing_for
-from paceline.launcher.data import DataDirectory
+from paceline.launcher.data import DEMO_DATA, DataDirectory
 from paceline.launcher.errors import LauncherError, UsageError
 from paceline.launcher.fake_whatsapp import SCRIPT
 from paceline.launcher.services import Service
@@ -39,9 +39,12 @@ class UpOptions:
     dispatchers: int = 1
     data: Path | None = None
     fake_whatsapp: bool = False
+    is_demo: bool = False
 
 
 def check_options(options: UpOptions) -> None:
+    if options.is_demo:
+        check_demo()
     if options.driver not in DRIVERS:
         raise UsageError(f"unknown driver {options.driver!r}; `paceline up` can run: {', '.join(DRIVERS)}")
     if options.fake_whatsapp and options.driver != "baileys":
@@ -55,6 +58,21 @@ def check_options(options: UpOptions) -> None:
         raise UsageError(f"--sessions must be 0 to {MAX_SESSIONS}, as many numbers as are kept free for fiction")
     if not 1 <= options.dispatchers <= MAX_DISPATCHERS:
         raise UsageError(f"--dispatchers must be 1 to {MAX_DISPATCHERS}")
+
+
+def check_demo() -> None:
+    """The demo has a Redis, an audit trail and workers of its own: its policy knows no limits, and a real fleet has
+    some."""
+    given = {name: value for name in ("PACELINE_DATA", "REDIS_URL", "DB_PATH", "RUNNER") if (value := os.getenv(name))}
+    if Path(given.get("PACELINE_DATA", DEMO_DATA)).expanduser().absolute() == DEMO_DATA.absolute():
+        given.pop("PACELINE_DATA", None)
+    if given.get("RUNNER", "").lower() == "process":
+        del given["RUNNER"]
+    if given:
+        raise UsageError(
+            f"the demo runs on {DEMO_DATA} and a Redis of its own only, because its policy would send without limits "
+            f"from the numbers of another installation: unset {', '.join(given)}"
+        )
 
 
 def check_policy(name: str) -> str:

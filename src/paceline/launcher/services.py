@@ -45,7 +45,6 @@ class Processes:
         self._settings = settings
         self._data = data
         self._host = settings.host
-        self._for_workers = dict(for_workers or {})
         self._shared = {
             **os.environ,
             "PACELINE_DATA": str(data.root),
@@ -60,6 +59,8 @@ class Processes:
             "SEND_MODE": os.environ.get("SEND_MODE") or "redis",
             "API_KEY": _revealed(settings.api_key),
             "WEBHOOK_SECRET": _revealed(settings.webhook_secret),
+            # All of them: who knows that the WhatsApp is a fake one takes any policy.
+            **(for_workers or {}),
         }
 
     def url(self, port: int) -> str:
@@ -85,7 +86,7 @@ class Processes:
             "STOP_WORKERS": "true",
             # A container would be started again by its engine, and end again.
             "WORKER_ORPHAN_MS": str(self._settings.worker_orphan_ms or ORPHAN_MS) if is_ours else "0",
-        } | self._for_workers
+        }
         port = self._settings.orchestrator_port
         grace_ms = self._settings.worker_grace_ms + ORCHESTRATOR_GRACE_MS
         return self._service("orchestrator", "orchestrator", port, runs, grace_ms)

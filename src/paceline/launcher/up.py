@@ -98,6 +98,7 @@ class Platform:
     async def start(self) -> None:
         """Redis, services; returns when all answer and the asked-for numbers are connected. Their workers are the
         orchestrator's."""
+        self._say(f"the API key is {f'in {self.key_file}' if self.key_file else 'that of API_KEY'}")
         redis = self._embedded_redis()
         redis_url = redis.url if redis else self.settings.redis_url
         for_workers = self.whatsapp.for_workers() if self.whatsapp else {}

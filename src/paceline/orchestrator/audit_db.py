@@ -165,7 +165,7 @@ class AuditDb:
 
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = _locked(self._path.with_name(self._path.name + ".lock"))
             # Autocommit: a transaction is what stands between BEGIN and COMMIT, nothing the library thinks of.
             self._db = self._connect(self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)

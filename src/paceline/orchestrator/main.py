@@ -79,7 +79,12 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
             StopRules(settings.stop_confirmation, settings.stop_words.split(",")),
             tell_text=settings.event_inbound_text,
         ),
-        registry=Registry(store, parts.rng, per_phone=limits.per_phone),
+        registry=Registry(
+            store,
+            parts.rng,
+            per_phone=limits.per_phone,
+            simulated_only=compose.simulated_only(settings, parts.rules),
+        ),
         waiters=waiters,
         gate=WorkerGate(settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""),
         keys=parts.keys,

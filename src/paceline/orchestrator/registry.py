@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from paceline.domain.drivers import DRIVERS
+from paceline.domain.drivers import DRIVERS, is_simulated
 from paceline.domain.errors import BadRequest, Conflict, NotFound, RequestError
 from paceline.domain.numbers import canonical
 from paceline.domain.profiles import is_profile_id
@@ -67,9 +67,12 @@ class EventPage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Registry:
-    def __init__(self, store: Store, rng: Rng, *, per_phone: int = MAX_SESSIONS_PER_PHONE) -> None:
+    def __init__(
+        self, store: Store, rng: Rng, *, per_phone: int = MAX_SESSIONS_PER_PHONE, simulated_only: bool = False
+    ) -> None:
         self._store = store
         self._per_phone = per_phone
+        self._simulated_only = simulated_only
         self.rng = rng
 
     async def register(self, request: SessionRequest, *, by: str, now_ms: int) -> tuple[SessionView, bool]:
@@ -82,6 +85,9 @@ class Registry:
             raise BadRequest("INVALID_ID", "1 to 64 of A-Z a-z 0-9 _ -", field="sessionId")
         if request.driver not in DRIVERS:
             raise BadRequest("UNKNOWN_DRIVER", f"known drivers: {', '.join(DRIVERS)}", field="driver")
+        if self._simulated_only and not is_simulated(request.driver):
+            message = "the demo policy has no limits and is for simulated numbers; start with another PACELINE_POLICY"
+            raise Conflict("DEMO_POLICY", message, field="driver")
         _check_zone(request.timezone)
         code = await self._store.sessions.register(
             session,
@@ -202,12 +208,14 @@ def _unknown() -> NotFound:
 
 
 def _raise_for(code: str) -> None:
+    mixed = "a fleet is real or simulated, never both; remove the sessions of the other kind first"
     full = f"a number has at most {MAX_SESSIONS_PER_PHONE} sessions"
     errors: dict[str, RequestError] = {
         "UNKNOWN_SESSION": _unknown(),
         "REMOVING": Conflict("SESSION_REMOVING", "this session is being removed"),
         "TAKEN": Conflict("TAKEN", "this sessionId belongs to another number", field="sessionId"),
         "PHONE_FULL": Conflict("PHONE_FULL", full, field="phone", details={"limit": MAX_SESSIONS_PER_PHONE}),
+        "SIMULATED_BESIDE_REAL": Conflict("SIMULATED_BESIDE_REAL", mixed, field="driver"),
         "UNKNOWN_PROXY": NotFound("UNKNOWN_PROXY", "there is no such proxy in the pool", field="proxy"),
         "PROXY_BAD": Conflict("PROXY_BAD", "this proxy is marked bad", field="proxy"),
         "PROXY_FULL": Conflict("PROXY_FULL", "as many sessions hold this proxy as may", field="proxy"),

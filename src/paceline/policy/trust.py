@@ -15,6 +15,8 @@ RPM_MAX = 600
 """The demo preset's rate; the pacer keeps one rolling minute of sends, so this bounds its memory."""
 BURST_MAX = 32
 """The pacer keeps at least this many past sends to count a burst in."""
+DEMO = "demo"
+"""The preset for simulated numbers only: it has no limits."""
 
 
 class Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

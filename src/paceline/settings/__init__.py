@@ -16,7 +16,6 @@ docs and a test read them from there. Does not belong here: what a service makes
     loading.py     reading them, with every fault named at once; policy files
 """
 
-from paceline.settings.access import is_loopback
 from paceline.settings.loading import SettingsError, env_name, load, load_settings, read_policy
 from paceline.settings.services import DashboardSettings, DispatcherSettings, OrchestratorSettings, Settings, UpSettings
 
@@ -28,7 +27,6 @@ __all__ = [
     "SettingsError",
     "UpSettings",
     "env_name",
-    "is_loopback",
     "load",
     "load_settings",
     "read_policy",

@@ -1,10 +1,10 @@
 """Who reaches a service: where it listens, with which secrets, how much it takes of each caller."""
 
-import ipaddress
 from typing import Annotated
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
+from paceline.kits.addresses import is_loopback
 from paceline.settings.section import Port, Section
 
 # Words that have been seen as "keys" on the open internet; compared without case. Shorter ones fall to the
@@ -91,16 +91,6 @@ class Access(Section):
         if value is None or "host" not in info.data or is_loopback(info.data["host"]):
             return value
         return _not_trivial(value)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach that address. A name we cannot judge counts as reachable."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _not_trivial(key: SecretStr) -> SecretStr:

@@ -15,7 +15,7 @@ class Media(Section):
 
     media_kept_days: Annotated[int, Field(ge=1, le=3_650)] = 30
     """How long a file is kept that no open job needs, in days from its last use. Then it is removed from
-    `$PACELINE_DATA/media`. Messages are kept as long."""
+    `$PACELINE_DATA/media`. As long as messages, by default."""
 
     media_max_total_mb: Annotated[int, Field(ge=1, le=104_857_600)] = 10_240
     """How many megabytes the files in `$PACELINE_DATA/media` may take together; an upload beyond that is a 429

@@ -42,6 +42,8 @@ class ScriptConfig(msgspec.Struct, frozen=True):
     stats_ttl: int = 86_400
     job_ttl: int = 90 * 86_400
     message_ttl: int = 30 * 86_400
+    session_days_ttl: int = 30 * 86_400
+    """Of what a session did on a day."""
     staging_ttl: int = 3_600
     dead_letters: int = 100_000
     global_rpm: int = 0

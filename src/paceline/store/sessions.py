@@ -1,5 +1,6 @@
 """The registry of sessions and what workers say about them."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -123,6 +124,15 @@ class Sessions:
     async def ids(self) -> list[str]:
         """Of all of them, in order."""
         return sorted(await self._caller.read_one("SMEMBERS", keys.sessions()))
+
+    async def drivers(self) -> dict[str, int]:
+        """How many sessions there are of each."""
+        ids = await self.ids()
+        found: Counter[str] = Counter()
+        for start in range(0, len(ids), FILTERED_AT_ONCE):
+            rows = [("HGET", keys.session(id_), "driver") for id_ in ids[start : start + FILTERED_AT_ONCE]]
+            found.update(driver or "" for driver in await self._caller.read(*rows))
+        return dict(found)
 
     async def page(
         self, after: str, limit: int, *, now_ms: int, wanted: SessionFilter | None = None

@@ -84,6 +84,7 @@ class SoakWorld(World):
             super().config(),
             message_ttl=kept_s,
             job_ttl=kept_s,
+            session_days_ttl=kept_s,
             events_kept=a_day,
             chats_kept=max(1, KEPT_DAYS * a_day // len(self.scenario.phones)),
         )

@@ -40,7 +40,7 @@ async def build(visit: Visit) -> None:
             job = await visit.api.jobs.get(job_id)
         except NotFound:
             # Said once, not by every part of the page.
-            top.empty("There is no such job, or it ended more than 90 days ago.")
+            top.empty("There is no such job, or it ended too long ago to be kept.")
             rest.set_visibility(False)
             return
         standing.show(job)

@@ -3,12 +3,17 @@
 -- pool: the phone's from now on), profile? (id), by?, now
 -- Returns OK | EXISTS (the same session and phone) | REMOVING (that one is on its way out) | TAKEN (the id belongs to another phone) |
 -- PHONE_FULL | UNKNOWN_PROXY | PROXY_BAD | PROXY_FULL | PROXY_STICKY (the phone keeps another) | UNKNOWN_PROFILE |
--- PROFILE_IN_USE. Only OK changes anything.
+-- PROFILE_IN_USE | SIMULATED_BESIDE_REAL (there are sessions of the other kind). Only OK changes anything.
 local key = K.session(a.session)
 local owner = call('HGET', key, 'phone')
 if owner and owner ~= a.phone then return reply('TAKEN') end
 -- Who is told that it exists would find it gone a moment later.
 if owner then return reply(call('HGET', key, 'removing') == '1' and 'REMOVING' or 'EXISTS') end
+-- A simulated number would take its share of a real job, and call it sent. All are of one kind, so any few of them tell which.
+for _, id in ipairs(call('SRANDMEMBER', K.sessions(), 10)) do
+  local is_simulated = call('HGET', K.session(id), 'driver') == 'simulated'
+  if is_simulated ~= (a.driver == 'simulated') then return reply('SIMULATED_BESIDE_REAL') end
+end
 if call('SCARD', K.phone_sessions(a.phone)) >= a.limit then return reply('PHONE_FULL') end
 local url
 local own, is_banned = call('HGET', K.sticky_proxy(), a.phone), call('HGET', K.phone(a.phone), 'quarantined') == '1'

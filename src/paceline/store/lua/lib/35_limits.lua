@@ -38,7 +38,7 @@ end
 local function count_day(session, day, name, by)
   if not session or not day then return end
   local key = K.session_stats(session, day, name)
-  if call('INCRBY', key, whole(by)) == by then call('EXPIRE', key, C.message_ttl) end
+  if call('INCRBY', key, whole(by)) == by then call('EXPIRE', key, C.session_days_ttl) end
 end
 
 -- A failed attempt. One that concerns the recipient alone says nothing about the number.
