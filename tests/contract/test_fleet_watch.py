@@ -38,7 +38,7 @@ class Readings:
         await self.go_on.wait()
         return self._found
 
-    async def _unrouted(self) -> dict[str, int]:
+    async def _unrouted(self) -> dict[str, Any]:
         return {}
 
 

@@ -221,7 +221,7 @@ class Intake:
         phone, picture = await self._numbers.single(job, contact.to, sticky, self.watcher, now_ms=now_ms)
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
-            estimate = picture.job(job, 1, now_ms=now_ms, expires_ms=None)
+            estimate = picture.job(job, 1, now_ms=now_ms)
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
             await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer

@@ -4,7 +4,8 @@ and for forecasts.
 No promise rests on it: what must hold is checked again by the scripts when a task is accepted, handed over, claimed.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from paceline.policy.kinds import Maker
 from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
 from paceline.policy.trouble import share_of_failures
+from paceline.policy.turns import Other, holders
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
 from paceline.store.store import Store
@@ -56,7 +58,7 @@ class Picture:
     def __init__(
         self,
         phones: Iterable[FleetPhone],
-        unrouted: dict[str, int],
+        unrouted: Mapping[str, Other],
         rules: Rules,
         strategy: Strategy = "sticky",
         ahead: int = ROUTE_AHEAD,
@@ -100,10 +102,24 @@ class Picture:
     def sender(self, phone: str, *, now_ms: int) -> Sender:
         return sender(self.phones[phone].facts, self.rules, now_ms=now_ms)
 
-    def job(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Estimate:
-        """When a job with `rest` tasks still to route will be done; what of it comes too late."""
-        found = self._prospect(job, self.ask(job, rest, now_ms=now_ms, expires_ms=expires_ms))
-        return Estimate(found.finish_ms, found.will_expire)
+    def job(
+        self, job: Job, rest: int, *, now_ms: int, held_by: frozenset[str] | None = frozenset(), busy: int = 0
+    ) -> Estimate:
+        """When a job will be done with `rest` tasks still to route, some in the queues of `held_by` (None: of any) and
+        `busy` ones on their way or about to be tried again."""
+        ask = self.ask(job, rest, now_ms=now_ms, expires_ms=None)
+        if held_by is None:
+            held_by = frozenset(self.phones)
+        if rest:
+            return Estimate(self._prospect(job, msgspec.structs.replace(ask, held_by=held_by)).finish_ms)
+        if held_by:
+            # Nobody else gets any of it.
+            crew = crew_of(self._seats(held_by, job.priority), self.rules, now_ms=ask.start_ms)
+            ask = msgspec.structs.replace(ask, others=())
+        else:
+            crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms).at_rest()
+            ask = msgspec.structs.replace(ask, size=busy, others=())
+        return Estimate(prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms)
 
     def new_job(self, job: Job) -> Estimate:
         """The same of one that is being accepted; a spread one is not done before its last message is due."""
@@ -112,15 +128,25 @@ class Picture:
         return Estimate(found.finish_ms, found.will_expire, course(ask, found))
 
     def backlog(self, *, now_ms: int) -> Estimate:
-        """When all that waits now will have gone out, whichever job it is of."""
-        ask = Ask(size=self.unrouted, start_ms=now_ms)
-        crew = self.crew(None, 1, start_ms=now_ms)
-        return Estimate(prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms)
+        """When all that waits now will have gone out, whichever job it is of, without those that are paused."""
+        running = [job for job in self._unrouted.values() if not job.is_paused]
+        due = sum(job.due_by(now_ms) for job in running)
+        finish = self._all_out(Ask(size=due, start_ms=now_ms, held_by=frozenset(self.phones)))
+        later = [job for job in running if job.due_by(now_ms) < job.rest]
+        if finish is None or not later:
+            return Estimate(finish)
+        start = max(finish, *(job.next_ms for job in later))
+        rest = sum(job.rest - job.due_by(now_ms) for job in later)
+        return Estimate(self._all_out(Ask(size=rest, start_ms=start, is_clear=True)))
+
+    def _all_out(self, ask: Ask) -> int | None:
+        crew = self.crew(None, 1, start_ms=ask.start_ms)
+        return prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms
 
     @property
     def unrouted(self) -> int:
         """Tasks that no number has yet."""
-        return sum(self._unrouted.values())
+        return sum(job.rest for job in self._unrouted.values())
 
     @property
     def unrouted_jobs(self) -> list[str]:
@@ -132,25 +158,41 @@ class Picture:
         return sum(sum(phone.queued) + phone.parked for phone in self.phones.values())
 
     def ask(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Ask:
-        others = [left for other, left in self._unrouted.items() if other != job.job_id] if job.priority == 1 else []
-        if job.phone is not None:
-            # The other jobs spread over all numbers; this one has one of them.
-            others = [-(-left // max(1, len(self.phones))) for left in others]
+        start_ms = max(now_ms, job.scheduled_at(0))
+        others = [other for id_, other in self._unrouted.items() if id_ != job.job_id]
+        is_clear = start_ms - now_ms > self.lasts_ms and self._is_clear_by(start_ms, now_ms)
+        if is_clear:
+            others = [other for other in others if other.due_by(now_ms) < other.rest]
         return Ask(
             size=rest,
-            start_ms=max(now_ms, job.scheduled_at(0)),
+            start_ms=start_ms,
             last_ms=job.scheduled_at(job.total - 1) if job.spread_minutes else 0,
             expires_ms=expires_ms,
             zones=job.zones,
+            priority=job.priority,
+            phone=job.phone,
             others=tuple(others),
+            holders=self._holders if others else frozenset(),
+            is_clear=is_clear,
         )
+
+    @cached_property
+    def _holders(self) -> frozenset[str]:
+        return holders([phone.facts for phone in self.phones.values()])
+
+    def _is_clear_by(self, at_ms: int, now_ms: int) -> bool:
+        """Whether all that runs now will be done by then."""
+        due = sum(other.due_by(now_ms) for other in self._unrouted.values())
+        finish = self._all_out(Ask(size=due, start_ms=now_ms, held_by=frozenset(self.phones)))
+        return finish is not None and finish <= at_ms
 
     def crew(self, phone: str | None, priority: int, *, start_ms: int) -> Crew:
         """The numbers a job may use, counted: kept for the next who asks, since in a large fleet that is most of the
         work."""
         kept = self._crews.get((phone, priority))
         if kept is None or not 0 <= start_ms - kept[0] <= self.lasts_ms:
-            kept = (start_ms, crew_of(self._seats(phone, priority), self.rules, now_ms=start_ms))
+            serving = self.phones if phone is None else (phone,)
+            kept = (start_ms, crew_of(self._seats(serving, priority), self.rules, now_ms=start_ms))
             if phone is None:
                 self._crews[(phone, priority)] = kept
         return kept[1]
@@ -181,8 +223,8 @@ class Picture:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
         return prospect(ask, crew, self.rules, ahead=self.ahead)
 
-    def _seats(self, phone: str | None, priority: int) -> list[Seat]:
-        serving = self.phones.values() if phone is None else [self.phones[phone]] if phone in self.phones else []
+    def _seats(self, phones: Iterable[str], priority: int) -> list[Seat]:
+        serving = [self.phones[phone] for phone in phones if phone in self.phones]
         return [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in serving]
 
     def _loads_of(self, phones: Iterable[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:

@@ -41,7 +41,8 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         phone = view.job.phone
         timezone = await store.sessions.phone_timezone(phone) if phone else None
         teller = Teller(await store.queues.fleet(), phone, timezone, now_ms=now_ms)
-        return answers.job_status(view, await intake.watcher.look(now_ms), teller, now_ms=now_ms)
+        held_by = await store.jobs.held_by(job_id)
+        return answers.job_status(view, held_by, await intake.watcher.look(now_ms), teller, now_ms=now_ms)
 
     @get(
         "/v1/backlog",

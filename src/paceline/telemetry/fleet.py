@@ -40,7 +40,7 @@ class FleetReadings:
             *_phones(fleet),
             *_days(fleet.days, self._rules, now_ms),
             *_backlog(backlog, now_ms),
-            Reading(names.QUEUED, sum(unrouted.values()), ("unrouted",)),
+            Reading(names.QUEUED, sum(job.rest for job in unrouted.values()), ("unrouted",)),
             Reading(names.QUEUED, fleet.queued, ("phones",)),
             Reading(names.QUEUED, fleet.parked, ("parked",)),
         ]
