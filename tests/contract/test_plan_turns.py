@@ -150,3 +150,18 @@ async def test_the_backlog_ends_when_the_job_for_tomorrow_does(platform: Platfor
     backlog = (await platform.gateway.get("/v1/backlog")).json()
     assert backlog["estimatedCompletion"] == pytest.approx(job["estimatedCompletion"], abs=MINUTE_MS)
     assert backlog["estimatedCompletion"] > NOON + DAY_MS + 20 * MINUTE_MS
+
+
+async def test_what_a_paused_job_left_in_the_queues_is_in_nobodys_way(platform: Platform) -> None:
+    """In the queue, and when a dispatcher has put it aside; the backlog counts it as waiting all the same."""
+    await platform.connect()
+    big = await platform.post_job(contacts=others(250))
+    await platform.dispatch()
+    await platform.gateway.post(f"/v1/jobs/{big['jobId']}/pause")
+    for _ in range(3):
+        platform.clock.forward(1_000)
+        plan = await ask(platform, contacts=israelis(10))
+        assert plan["finishesAt"] < platform.clock.at_ms + 3 * MINUTE_MS
+        assert (await platform.gateway.get("/v1/backlog")).json()["waiting"] >= 249
+        for _ in range(20):
+            await platform.dispatch()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from paceline.gateway.picture import Watcher
+from paceline.gateway.watcher import Watcher
 
 from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, SESSION, Platform, refused
 

@@ -7,7 +7,8 @@ Neighbours: `intake` asks, `picture` knows the fleet, `policy.routing` decides.
 from paceline.domain.errors import BadRequest, NotFound
 from paceline.domain.jobs import Job
 from paceline.gateway import checks
-from paceline.gateway.picture import Picture, Watcher
+from paceline.gateway.picture import Picture
+from paceline.gateway.watcher import Watcher
 from paceline.policy.routing import RESTRICTED_ASKED, NotNow, Sticky, To
 from paceline.store.store import Store
 

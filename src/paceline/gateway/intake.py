@@ -17,7 +17,7 @@ from paceline.domain.text import variables
 from paceline.gateway import checks, receipts, stretches
 from paceline.gateway.choosing import Choosing
 from paceline.gateway.measures import Measures
-from paceline.gateway.picture import Breathe, Watcher, go_on
+from paceline.gateway.picture import Breathe, go_on
 from paceline.gateway.pressure import Pressure
 from paceline.gateway.schemas import (
     BatchAccepted,
@@ -27,6 +27,7 @@ from paceline.gateway.schemas import (
     SendAccepted,
     SendRequest,
 )
+from paceline.gateway.watcher import Watcher
 from paceline.kits.failpoint import failpoint
 from paceline.kits.logging import request_id
 from paceline.kits.rng import Rng

@@ -2,6 +2,7 @@
 and for forecasts.
 
 No promise rests on it: what must hold is checked again by the scripts when a task is accepted, handed over, claimed.
+Neighbours: `watcher` makes it, `choosing` and `plan` ask it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -22,7 +23,7 @@ from paceline.policy.trouble import share_of_failures
 from paceline.policy.turns import Other, holders
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
-from paceline.store.store import Store
+from paceline.store.rounds import Held
 
 PICTURE_AGE_MS = 1_000
 PHONES_A_SECOND = 1_000
@@ -62,8 +63,13 @@ class Picture:
         rules: Rules,
         strategy: Strategy = "sticky",
         ahead: int = ROUTE_AHEAD,
+        *,
+        resting: Held | None = None,
     ) -> None:
-        self.phones = {phone.facts.phone: phone for phone in phones}
+        """`resting` is what lies with the numbers of jobs that are paused: it is in nobody's way."""
+        still = resting or {}
+        self.phones = {phone.facts.phone: _moving(phone, still.get(phone.facts.phone)) for phone in phones}
+        self._resting = sum(map(sum, still.values()))
         self.rules = rules
         self.ahead = ahead
         self._unrouted = unrouted
@@ -155,7 +161,7 @@ class Picture:
     @property
     def queued(self) -> int:
         """Tasks that wait for a number, or for something of their own."""
-        return sum(sum(phone.queued) + phone.parked for phone in self.phones.values())
+        return sum(sum(phone.queued) + phone.parked for phone in self.phones.values()) + self._resting
 
     def ask(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Ask:
         start_ms = max(now_ms, job.scheduled_at(0))
@@ -241,41 +247,5 @@ class Picture:
         ]
 
 
-class Watcher:
-    """Looks at the fleet, and not again while the picture is good enough. While one looks, the others go on with the
-    picture there is: a hundred requests at once must not read the fleet a hundred times."""
-
-    def __init__(
-        self,
-        store: Store,
-        rules: Rules,
-        strategy: Strategy = "sticky",
-        ahead: int = ROUTE_AHEAD,
-        breathe: Breathe = go_on,
-    ) -> None:
-        self._store = store
-        self._breathe = breathe
-        self._rules = rules
-        self._strategy: Strategy = strategy
-        self._ahead = ahead
-        self._picture = Picture((), {}, rules, strategy, ahead)
-        self._looked_at_ms = -PICTURE_AGE_MS
-        self._is_looking = False
-
-    async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
-        is_old = now_ms - self._looked_at_ms >= self._picture.lasts_ms
-        if fresh or (is_old and not (self._is_looking and self._picture.phones)):
-            await self._look(now_ms)
-        return self._picture
-
-    async def _look(self, now_ms: int) -> None:
-        self._is_looking = True
-        try:
-            phones = await self._store.pacers.fleet(page=SLICE)
-            unrouted = await self._store.jobs.unrouted()
-            picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)
-            await picture.prepare(self._picture, self._breathe, now_ms=now_ms)
-        finally:
-            self._is_looking = False
-        self._picture = picture
-        self._looked_at_ms = now_ms
+def _moving(phone: FleetPhone, resting: tuple[int, int, int] | None) -> FleetPhone:
+    return phone.without(resting) if resting else phone

@@ -7,9 +7,8 @@ import msgspec
 
 from paceline.domain import states
 from paceline.domain.ids import parse_task_id
-from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encode_contact, encode_job, spread_ms
+from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encode_contact, encode_job
 from paceline.policy.routing import Sticky
-from paceline.policy.turns import Other
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import Command, RedisError
@@ -19,9 +18,6 @@ SINGLE_SENDS_LIMIT = 1_000
 """Single sends that may wait for one phone (SPEC §3)."""
 QUEUE_FULL_RETRY_S = 60
 """What a caller is told to wait then; the slowest number has sent a few by that time."""
-
-ROUTES_READ = 5_000
-"""Tasks of a job whose numbers are read for an estimate: about a millisecond of Redis."""
 
 
 class Idem(msgspec.Struct, frozen=True):
@@ -100,19 +96,7 @@ class _Asked(msgspec.Struct, frozen=True, rename="camel"):
     request_id: str = ""
 
 
-class _Course(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The fields of a job that say when its tasks take their turns, and where."""
-
-    total: int
-    accepted_at: int
-    priority: int = 1
-    phone: str | None = None
-    send_at: int | None = None
-    spread_minutes: int = 0
-
-
 _asked = msgspec.json.Decoder(_Asked)
-_course = msgspec.json.Decoder(_Course)
 
 
 class Jobs:
@@ -223,34 +207,6 @@ class Jobs:
             return None
         return JobView(decode_job(raw), _pairs(run), states.progress(bytes_.encode()))
 
-    async def held_by(self, job_id: str) -> frozenset[str] | None:
-        """The numbers in whose queues something of the job lies; None if that is too much to look at."""
-        if await self._caller.read_one("HLEN", keys.job_routes(job_id)) > ROUTES_READ:
-            return None
-        return frozenset(await self._caller.read_one("HVALS", keys.job_routes(job_id)))
-
-    async def due_until(self, ids: Sequence[str]) -> int | None:
-        """When the last message of these jobs is due, the spread and the scheduled ones among them."""
-        found = await self._caller.read(*[("GET", keys.job(id_)) for id_ in ids]) if ids else []
-        jobs = [decode_job(raw) for raw in found if raw is not None]
-        return max((job.scheduled_at(job.total - 1) for job in jobs), default=None)
-
-    async def unrouted(self, *, limit: int = 500) -> dict[str, Other]:
-        """The jobs that are being routed or wait for it, and what of each still lies at its cursor."""
-        found = await self._caller.read(
-            ("ZRANGE", keys.jobs_active(), 0, limit - 1),
-            ("ZRANGE", keys.jobs_retry(), 0, limit - 1),
-            ("LRANGE", keys.priority_jobs(), 0, limit - 1),
-            ("LRANGE", keys.gateway_jobs(), 0, limit - 1),
-        )
-        ids = list(dict.fromkeys(job_id for group in found for job_id in group))[:limit]
-        commands: list[Command] = []
-        for id_ in ids:
-            commands += [("GET", keys.job(id_)), ("HMGET", keys.job_run(id_), "cursor", "state")]
-        rows = await self._caller.read(*commands) if commands else []
-        jobs = zip(ids, rows[::2], rows[1::2], strict=True)
-        return {job_id: _other(raw, run) for job_id, raw, run in jobs if raw is not None}
-
     async def message(self, task_id: str) -> MessageView | None:
         parsed = parse_task_id(task_id)
         job = await self.get(parsed[0]) if parsed else None
@@ -275,18 +231,6 @@ class Jobs:
     async def events(self, limit: int) -> list[dict[str, Any]]:
         raw = await self._caller.read_one("LRANGE", keys.job_events(), 0, limit - 1)
         return [msgspec.json.decode(line) for line in raw]
-
-
-def _other(raw: str, run: list[str | None]) -> Other:
-    job, cursor = _course.decode(raw), int(run[0] or 0)
-    return Other(
-        job.total - cursor,
-        job.priority,
-        job.phone,
-        run[1] == states.JobState.PAUSED,
-        (job.send_at or job.accepted_at) + spread_ms(cursor, job.spread_minutes, job.total),
-        job.spread_minutes * 60_000 / job.total,
-    )
 
 
 def _sticky(row: list[Any]) -> Sticky | None:

@@ -39,6 +39,18 @@ class FleetPhone(msgspec.Struct, frozen=True):
         """What would go before a new task of that priority."""
         return sum(self.queued[priority - 1 :]) + (1 if self.facts.unsettled else 0)
 
+    def without(self, resting: Sequence[int]) -> "FleetPhone":
+        """The same without so many tasks of each priority. Of a paused job they are parked when they come to the head,
+        so they are taken for parked as far as there are any."""
+        aside = min(self.parked, sum(resting))
+        queued = []
+        for waiting, rests in zip(self.queued, resting, strict=True):
+            parked = min(aside, rests)
+            aside -= parked
+            queued.append(max(0, waiting - (rests - parked)))
+        low, mid, high = queued
+        return FleetPhone(self.facts, (low, mid, high), self.parked - min(self.parked, sum(resting)))
+
 
 class _Look(Answer, frozen=True):
     row: Row = []

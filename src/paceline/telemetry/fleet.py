@@ -34,7 +34,7 @@ class FleetReadings:
         now_ms = self._clock.now_ms()
         fleet = await self._store.measure.fleet(now_ms=now_ms, worst=names.WORST)
         backlog = await self._store.measure.backlog(now_ms=now_ms)
-        unrouted = await self._store.jobs.unrouted()
+        unrouted = await self._store.rounds.unrouted()
         return [
             *_sessions(fleet),
             *_phones(fleet),
