@@ -219,13 +219,13 @@ async def test_numbers_share_a_forecast_only_with_those_of_the_same_figures() ->
     *alike, busy = Readings(3)._found
     busy = FleetPhone(busy.facts, (30, 0, 0))
     picture = Picture([*alike, busy], {}, RULES)
-    first, second, later = (picture.single(phone, priority=1, start_ms=NOON) for phone in picture.phones)
+    first, second, later = (picture.single(phone, priority=1, now_ms=NOON) for phone in picture.phones)
     assert first is not None
     assert first == second
     assert later is not None
     assert later > first
-    assert picture.single(busy.facts.phone, priority=3, start_ms=NOON) == first
-    assert picture.single("nobody", priority=1, start_ms=NOON) is None
+    assert picture.single(busy.facts.phone, priority=3, now_ms=NOON) == first
+    assert picture.single("nobody", priority=1, now_ms=NOON) is None
 
 
 async def test_memory_is_looked_at_by_one_request_while_the_others_go_by_what_was_seen() -> None:

@@ -226,7 +226,7 @@ class Intake:
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
             await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer
-        when = picture.single(phone, priority=job.priority, start_ms=job.scheduled_at(0))
+        when = picture.single(phone, priority=job.priority, now_ms=now_ms, start_ms=job.scheduled_at(0))
         draft = receipts.send_receipt(job.job_id, None, when)
         accepted = await self._store.jobs.accept_send(
             job, contact, phone, now_ms=now_ms, idem=receipts.idem(job.accepted_by, idem_key, draft)

@@ -17,9 +17,9 @@ from paceline.policy.crew import Crew, Seat, crew_of
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.kinds import Maker
+from paceline.policy.line import Line
 from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
-from paceline.policy.trouble import share_of_failures
 from paceline.policy.turns import Other, holders
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
@@ -41,11 +41,11 @@ async def go_on() -> None:
 
 
 class _Kin(NamedTuple):
-    """Numbers with the same figures share their answer. What `maker` makes of them is then the same object, so its id
+    """Numbers with the same figures share their line. What `maker` makes of them is then the same object, so its id
     says it."""
 
     maker: Maker
-    answers: dict[tuple[int, float], int | None]
+    lines: dict[int, Line]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -77,7 +77,10 @@ class Picture:
         self._fleets: dict[int, Fleet] = {}
         self._loads: dict[int, list[PhoneLoad]] = {}
         """What a fleet will be made of, by its priority."""
-        self._singles: dict[tuple[str, int], tuple[int, int | None]] = {}
+        self._added: dict[str, list[int]] = {}
+        """Single sends for each number since the look, by priority."""
+        self._lines: dict[str, tuple[int, Line | None]] = {}
+        """Of each number, for the present second."""
         self._crews: dict[tuple[str | None, int], tuple[int, Crew]] = {}
         self._kin: dict[int, _Kin] = {}
 
@@ -203,27 +206,38 @@ class Picture:
                 self._crews[(phone, priority)] = kept
         return kept[1]
 
-    def single(self, phone: str, *, priority: int, start_ms: int) -> int | None:
-        """When one more message of this number would go out; kept for those that ask for about the same time."""
-        kept = self._singles.get((phone, priority))
-        if kept is None or not 0 <= start_ms - kept[0] <= PICTURE_AGE_MS:
-            kept = (start_ms, self._one_more(phone, priority, start_ms))
-            self._singles[(phone, priority)] = kept
-        return kept[1]
-
-    def _one_more(self, phone: str, priority: int, start_ms: int) -> int | None:
-        seen, second = self.phones.get(phone), start_ms // PICTURE_AGE_MS
-        if seen is None:
+    def single(self, phone: str, *, priority: int, now_ms: int, start_ms: int = 0) -> int | None:
+        """When one more message of this number will go out, behind all that were given to it before; it counts for the
+        next. One for later goes then, or when what waits now is gone."""
+        seen = self.phones.get(phone)
+        second, line = self._lines.get(phone, (-1, None))
+        if seen is not None and second != now_ms // PICTURE_AGE_MS:
+            second, line = now_ms // PICTURE_AGE_MS, self._line(seen, now_ms)
+            self._lines[phone] = (second, line)
+        if seen is None or line is None:
             return None
+        added = self._added.setdefault(phone, [0, 0, 0])
+        when = line.at(seen.ahead_of(priority) + sum(added[priority - 1 :]) + 1)
+        if start_ms <= now_ms:
+            added[priority - 1] += 1
+            return when
+        if when is None or when >= start_ms:
+            return when
+        then = self._line(seen, start_ms)
+        return None if then is None else then.at(1)
+
+    def _line(self, seen: FleetPhone, at_ms: int) -> Line | None:
+        second = at_ms // PICTURE_AGE_MS
         if second not in self._kin:
-            self._kin[second] = _Kin(Maker(self.rules, start_ms), {})
-        maker, answers = self._kin[second]
-        kind = maker.of(seen.facts, load=seen.ahead_of(priority), parked=seen.parked)
-        figures = (id(kind), share_of_failures([seen.facts], now_ms=start_ms))
-        if figures not in answers:
-            crew = self.crew(phone, priority, start_ms=start_ms)
-            answers[figures] = prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
-        return answers[figures]
+            self._kin[second] = _Kin(Maker(self.rules, at_ms), {})
+        maker, lines = self._kin[second]
+        # The message it is busy with has a place too.
+        kind = maker.of(seen.facts, load=1 if seen.facts.unsettled else 0)
+        if kind is None:
+            return None
+        if id(kind) not in lines:
+            lines[id(kind)] = Line(kind, self.rules, now_ms=at_ms)
+        return lines[id(kind)]
 
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
