@@ -206,3 +206,34 @@ async def test_a_message_for_later_does_not_wait_for_what_is_gone_by_then(platfo
         at = NOON + hours * 3_600_000
         body = (await send(platform, to=f"9725277777{hours:02d}", sendAt=at)).json()
         assert at <= body["estimatedDelivery"] < at + 60_000
+
+
+async def test_messages_for_later_spread_over_the_numbers(platform: Platform) -> None:
+    """They lie in no queue yet, so the first number looked idle and got all of them."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    chosen = []
+    for n in range(6):
+        platform.clock.forward(1_000)
+        body = (await send(platform, to=f"97252111{n:04d}", sendAt=NOON + 3_600_000, priority=1 + n % 3)).json()
+        chosen.append((await platform.message(body["messageId"]))["phone"])
+    assert (chosen.count(PHONE), chosen.count(OTHER_PHONE)) == (3, 3)
+
+
+@pytest.mark.parametrize("later", [{}, {"sendAt": NOON + 3_600_000}], ids=["now", "later"])
+async def test_a_number_full_of_single_messages_is_not_chosen(platform: Platform, later: dict[str, Any]) -> None:
+    """A thousand for later filled the first number, and what came next was refused though another was free."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    await platform.link.read(("SADD", f"queue:singles:{PHONE}", *[f"x:{i}" for i in range(1_000)]))
+    answer = await send(platform, **later)
+    assert answer.status_code == 200, answer.text
+    assert (await platform.message(answer.json()["messageId"]))["phone"] == OTHER_PHONE
+
+
+async def test_a_message_for_tomorrow_does_not_need_a_unit_of_today(platform: Platform) -> None:
+    await platform.connect()
+    await platform.link.read(("HSET", f"pacer:{PHONE}", "capDay", "2026-03-10", "capUsed", 500))
+    body = (await send(platform, sendAt=NOON + DAY_MS)).json()
+    assert (await platform.message(body["messageId"]))["phone"] == PHONE
+    assert NOON + DAY_MS <= body["estimatedDelivery"] < NOON + DAY_MS + 60_000

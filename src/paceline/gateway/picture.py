@@ -32,6 +32,9 @@ PHONES_A_SECOND = 1_000
 SLICE = 50
 """Numbers that are looked at in one go, here and in Redis: about a millisecond."""
 
+LATER = 0
+"""Stands for the priority of sends for later, whichever they have: all that a number holds counts for them."""
+
 Breathe = Callable[[], Awaitable[None]]
 """Lets others by, between two stretches of work."""
 
@@ -90,8 +93,9 @@ class Picture:
         return PICTURE_AGE_MS * max(1, len(self.phones) // PHONES_A_SECOND)
 
     def fleet(self, *, priority: int, turn: int, now_ms: int) -> Fleet:
-        """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin. Made once for
-        all sends that share the picture: each choice counts for the next, so that they spread."""
+        """The numbers as a single send of that priority, or `LATER`, may choose among them; `turn` counts those sends,
+        for round_robin. Made once for all sends that share the picture: each choice counts for the next, so that they
+        spread."""
         if priority not in self._fleets:
             loads = self._loads.pop(priority, None) or self._loads_of(self.phones.values(), priority, now_ms)
             self._fleets[priority] = Fleet(loads, strategy=self._strategy, turn=turn)
@@ -248,17 +252,23 @@ class Picture:
         return [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in serving]
 
     def _loads_of(self, phones: Iterable[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:
-        return [
-            phone_load(
-                phone.facts,
-                self.rules,
-                waiting=phone.ahead_of(priority),
-                parked=phone.parked,
-                ahead=SINGLE_SENDS_LIMIT,
-                now_ms=now_ms,
-            )
-            for phone in phones
-        ]
+        return [self._load_of(phone, priority, now_ms) for phone in phones]
+
+    def _load_of(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
+        load = phone_load(
+            phone.facts,
+            self.rules,
+            waiting=phone.ahead_of(priority or 1),
+            parked=phone.parked,
+            ahead=SINGLE_SENDS_LIMIT,
+            now_ms=now_ms,
+        )
+        room = SINGLE_SENDS_LIMIT - phone.singles
+        if priority == LATER:
+            # Today's budget is not theirs.
+            load.load, load.room, load.wide_room, load.spent = phone.held, room, room, False
+        load.room = min(load.room, room)
+        return load
 
 
 def _moving(phone: FleetPhone, resting: tuple[int, int, int] | None) -> FleetPhone:
