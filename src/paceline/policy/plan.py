@@ -49,6 +49,8 @@ class Plan(msgspec.Struct, frozen=True):
     other_phones: int = 0
     other_messages: int = 0
     refused: tuple[tuple[str, int], ...] = ()
+    late_by: str = ""
+    """What keeps those waiting that will expire."""
 
 
 def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Plan:
@@ -58,8 +60,9 @@ def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Pla
     reasons = ((str(Reason.NO_COMMON_HOURS), refused),) if refused else ()
     if found.outlook is None or not sendable.size:
         late = sendable.size if found.outlook is None and crew.groups else 0
+        why = _why_nothing(crew, found)
         return Plan(None, found.finish_ms if sendable.size else ask.start_ms, found.will_expire or late,
-                    _why_nothing(crew, found), refused=reasons)  # fmt: skip
+                    why, refused=reasons, late_by=why)  # fmt: skip
     shares = [share for share in found.outlook.shares if share.fresh >= 0.5]
     own = sendable.size / max(1.0, sum(share.fresh * share.phones for share in shares))
     shown, others, their_messages = _phones(found.crew or crew, found.outlook.shares, own, sendable.size)
@@ -73,6 +76,7 @@ def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Pla
         other_phones=others,
         other_messages=their_messages,
         refused=reasons,
+        late_by=found.late_by or bottleneck(found),
     )
 
 

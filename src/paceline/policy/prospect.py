@@ -14,6 +14,7 @@ from paceline.policy.crew import Crew
 from paceline.policy.facts import Rules
 from paceline.policy.forecast import ROUTE_AHEAD, Backlog, Forecast, Outlook
 from paceline.policy.kinds import Group
+from paceline.policy.overnight import Spread, expired
 from paceline.policy.trust import DAY_MS
 from paceline.policy.workday import Kind
 
@@ -51,6 +52,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 class Prospect(msgspec.Struct, frozen=True):
     finish_ms: int | None
     will_expire: int = 0
+    late_by: str | None = None
+    """What keeps most of those waiting, if it is not what says when the job is done."""
     outlook: Outlook | None = None
     spread_decides: bool = False
     crew: Crew | None = None
@@ -72,9 +75,20 @@ def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) ->
     if ask.expires_ms is not None and (finish is None or finish > ask.expires_ms):
         late = min(ask.size, max(0, round(found.late(outlook, ask.expires_ms))))
     if finish is None or ask.last_ms <= ask.start_ms:
-        return Prospect(finish, late, outlook, crew=crew, forecast=found)
+        return Prospect(finish, late, None, outlook, crew=crew, forecast=found)
     spread = max((_from(at, ask, crew, rules, ahead) or finish for at in _looks(ask, crew.groups)), default=finish)
-    return Prospect(max(finish, spread), late, outlook, spread > finish, crew, found)
+    late, late_by = _late_of_spread(ask, waiting - ask.size, max(finish, spread), crew, rules)
+    return Prospect(max(finish, spread), late, late_by, outlook, spread > finish, crew, found)
+
+
+def _late_of_spread(ask: Ask, before: int, finish: int, crew: Crew, rules: Rules) -> tuple[int, str | None]:
+    """Each is valid from its own time on."""
+    validity_ms = (ask.expires_ms or 0) - ask.last_ms
+    if ask.expires_ms is None or finish <= ask.start_ms + validity_ms:
+        return 0, None
+    people, shares = audience.groups(ask.zones, rules.policy)
+    job = Spread(ask.size, ask.start_ms, ask.last_ms, validity_ms, people, shares, before)
+    return expired(job, crew.groups, rules)
 
 
 def _over(crew: Crew, waiting: int, ask: Ask, rules: Rules, ahead: int) -> tuple[Forecast, Outlook | None, Crew]:
