@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
-from paceline.gateway.picture import SLICE, Picture, Watcher
+from paceline.domain.errors import Unavailable
+from paceline.gateway.picture import SLICE, Picture
 from paceline.gateway.pressure import NoRoom, Pressure
+from paceline.gateway.watcher import KEPT_FOR_MS, STALE, Watcher
 from paceline.policy.facts import PhoneFacts, Rules, SessionFacts
 from paceline.policy.routing import To
 from paceline.policy.trust import parse
@@ -28,17 +30,20 @@ class Readings:
         facts = [PhoneFacts(phone=f"97254{n:07d}", version=1, sessions=live) for n in range(phones)]
         self._found = [FleetPhone(fact, (0, 0, 0)) for fact in facts]
         self.count = 0
+        self.is_away = False
         self.go_on = asyncio.Event()
         self.go_on.set()
         self.pacers = SimpleNamespace(fleet=self._fleet)
-        self.jobs = SimpleNamespace(unrouted=self._unrouted)
+        self.rounds = SimpleNamespace(unrouted=self._nothing, resting=self._nothing)
 
     async def _fleet(self, **_page: int) -> list[FleetPhone]:
         self.count += 1
         await self.go_on.wait()
+        if self.is_away:
+            raise Unavailable("the store is away")
         return self._found
 
-    async def _unrouted(self) -> dict[str, int]:
+    async def _nothing(self, *_: object) -> dict[str, Any]:
         return {}
 
 
@@ -118,6 +123,64 @@ async def test_sends_that_come_while_the_gateway_looks_use_the_picture_there_is(
     assert store.count == 2
 
 
+async def test_a_stale_picture_is_not_believed() -> None:
+    """After a quiet night the second send of the morning used yesterday's while the first looked."""
+    store = Readings(3)
+    watcher = Watcher(store, RULES)  # type: ignore[arg-type]
+    old = await watcher.look(NOON)
+    store.go_on.clear()
+    looks = [asyncio.ensure_future(watcher.look(NOON + STALE * 1_000)) for _ in range(9)]
+    await asyncio.sleep(0)
+    store.go_on.set()
+    new = await asyncio.gather(*looks)
+    assert old not in new
+    assert store.count == 2
+
+
+async def test_those_that_want_it_fresh_share_a_look_that_began_after_they_asked() -> None:
+    store = Readings(3)
+    watcher = Watcher(store, RULES)  # type: ignore[arg-type]
+    store.go_on.clear()
+    first = asyncio.ensure_future(watcher.look(NOON))
+    await asyncio.sleep(0)
+    others = [asyncio.ensure_future(watcher.look(NOON, fresh=True)) for _ in range(9)]
+    await asyncio.sleep(0)
+    store.go_on.set()
+    before, after = await first, await asyncio.gather(*others)
+    assert before not in after
+    assert store.count == 2
+
+
+async def test_while_the_store_is_away_nobody_queues_up_to_ask_it() -> None:
+    store = Readings(3)
+    watcher = Watcher(store, RULES)  # type: ignore[arg-type]
+    store.is_away = True
+    store.go_on.clear()
+    looks = [asyncio.ensure_future(watcher.look(NOON)) for _ in range(9)]
+    await asyncio.sleep(0)
+    store.go_on.set()
+    found = await asyncio.gather(*looks, return_exceptions=True)
+    assert {type(one) for one in found} == {Unavailable}
+    assert store.count == 1
+    store.is_away = False
+    assert (await watcher.look(NOON)).phones
+
+
+async def test_a_task_beside_the_requests_keeps_the_picture_fresh() -> None:
+    """So that none of them pays for it; and not when nobody asks."""
+    store = Readings(3)
+    watcher = Watcher(store, RULES)  # type: ignore[arg-type]
+    await watcher.look(NOON)
+    for second in range(1, 10):
+        assert await watcher.step(NOON + second * 1_000) == NOON + (second + 1) * 1_000
+        await watcher.look(NOON + second * 1_000 + 999)
+    assert store.count == 10
+    await watcher.step(NOON + 10_000 + KEPT_FOR_MS)
+    assert store.count == 10
+    await watcher.look(NOON + 10_000 + KEPT_FOR_MS)
+    assert store.count == 11
+
+
 async def test_sends_that_share_a_picture_spread_over_the_numbers() -> None:
     """Each choice counts for the next; otherwise all sends of a second would go to the same number."""
     picture = await Watcher(Readings(3), RULES).look(NOON)  # type: ignore[arg-type]
@@ -156,13 +219,13 @@ async def test_numbers_share_a_forecast_only_with_those_of_the_same_figures() ->
     *alike, busy = Readings(3)._found
     busy = FleetPhone(busy.facts, (30, 0, 0))
     picture = Picture([*alike, busy], {}, RULES)
-    first, second, later = (picture.single(phone, priority=1, start_ms=NOON) for phone in picture.phones)
+    first, second, later = (picture.single(phone, priority=1, now_ms=NOON) for phone in picture.phones)
     assert first is not None
     assert first == second
     assert later is not None
     assert later > first
-    assert picture.single(busy.facts.phone, priority=3, start_ms=NOON) == first
-    assert picture.single("nobody", priority=1, start_ms=NOON) is None
+    assert picture.single(busy.facts.phone, priority=3, now_ms=NOON) == first
+    assert picture.single("nobody", priority=1, now_ms=NOON) is None
 
 
 async def test_memory_is_looked_at_by_one_request_while_the_others_go_by_what_was_seen() -> None:

@@ -134,3 +134,16 @@ async def test_bad_bodies(platform: Platform, body: dict, status: int, field: st
         answer = await platform.gateway.post("/v1/jobs/plan", json=body)
     assert answer.status_code == status, answer.text
     assert answer.json()["error"]["details"]["field"] == field
+
+
+async def test_a_spread_job_over_night(platform: Platform) -> None:
+    """Who is due while the number is closed, and is valid for an hour, ends before it opens; nobody was told."""
+    await platform.connect()
+    body = {"contacts": israelis(240), "spreadMinutes": 1_440, "validitySeconds": 3_600}
+    plan = await ask(platform, **body)
+    # Ten an hour; closed from 23 to 7, and the last hour of that lives to see the morning.
+    assert plan["willExpire"]["why"] == "HOURS"
+    assert plan["willExpire"]["count"] == pytest.approx(70, abs=3)
+    assert (await platform.post_job(**body))["willExpire"] == plan["willExpire"]["count"]
+    by_day = await ask(platform, contacts=israelis(60), spreadMinutes=300, validitySeconds=3_600)
+    assert by_day["willExpire"] == {"count": 0, "why": None}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from paceline.gateway.picture import Watcher
+from paceline.gateway.watcher import Watcher
 
 from .platform import DAY_MS, FRIEND, NOON, OTHER_PHONE, PHONE, SESSION, Platform, refused
 
@@ -171,3 +171,69 @@ async def test_a_restricted_number_gets_only_people_it_knows(platform: Platform)
     for to, phone in (("972529876544", OTHER_PHONE), (FRIEND, PHONE)):
         body = (await send(platform, to=to)).json()
         assert (await platform.message(body["messageId"]))["phone"] == phone
+
+
+async def test_each_message_is_told_its_own_time(platform: Platform) -> None:
+    """Twenty in the same second went to one number, and all were told the time of the first."""
+    await platform.connect()
+    bodies = [(await send(platform, to=f"97252111{n:04d}")).json() for n in range(20)]
+    times = [body["estimatedDelivery"] for body in bodies]
+    assert times == sorted(set(times))
+    assert times[-1] > times[0] + 60_000
+
+
+async def test_the_time_is_that_of_the_number_that_was_chosen(platform: Platform) -> None:
+    """A hundred wait for one number; a message for the other goes at once, and one for the first behind them."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    await platform.post_job(contacts=[f"97253{i:07d}" for i in range(100)], phone=PHONE)
+    await platform.dispatch()
+    platform.clock.forward(1_000)
+    free = (await send(platform)).json()
+    behind = (await send(platform, to="972527777777", phone=PHONE)).json()
+    urgent = (await send(platform, to="972527777778", phone=PHONE, priority=3)).json()
+    assert free["estimatedDelivery"] < NOON + 60_000
+    assert urgent["estimatedDelivery"] < NOON + 120_000
+    assert behind["estimatedDelivery"] > NOON + 10 * 60_000
+
+
+async def test_a_message_for_later_does_not_wait_for_what_is_gone_by_then(platform: Platform) -> None:
+    await platform.connect()
+    await platform.post_job(contacts=[f"97253{i:07d}" for i in range(100)], phone=PHONE)
+    await platform.dispatch()
+    platform.clock.forward(1_000)
+    for hours in (1, 23):
+        at = NOON + hours * 3_600_000
+        body = (await send(platform, to=f"9725277777{hours:02d}", sendAt=at)).json()
+        assert at <= body["estimatedDelivery"] < at + 60_000
+
+
+async def test_messages_for_later_spread_over_the_numbers(platform: Platform) -> None:
+    """They lie in no queue yet, so the first number looked idle and got all of them."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    chosen = []
+    for n in range(6):
+        platform.clock.forward(1_000)
+        body = (await send(platform, to=f"97252111{n:04d}", sendAt=NOON + 3_600_000, priority=1 + n % 3)).json()
+        chosen.append((await platform.message(body["messageId"]))["phone"])
+    assert (chosen.count(PHONE), chosen.count(OTHER_PHONE)) == (3, 3)
+
+
+@pytest.mark.parametrize("later", [{}, {"sendAt": NOON + 3_600_000}], ids=["now", "later"])
+async def test_a_number_full_of_single_messages_is_not_chosen(platform: Platform, later: dict[str, Any]) -> None:
+    """A thousand for later filled the first number, and what came next was refused though another was free."""
+    await platform.connect()
+    await platform.connect("s2", OTHER_PHONE)
+    await platform.link.read(("SADD", f"queue:singles:{PHONE}", *[f"x:{i}" for i in range(1_000)]))
+    answer = await send(platform, **later)
+    assert answer.status_code == 200, answer.text
+    assert (await platform.message(answer.json()["messageId"]))["phone"] == OTHER_PHONE
+
+
+async def test_a_message_for_tomorrow_does_not_need_a_unit_of_today(platform: Platform) -> None:
+    await platform.connect()
+    await platform.link.read(("HSET", f"pacer:{PHONE}", "capDay", "2026-03-10", "capUsed", 500))
+    body = (await send(platform, sendAt=NOON + DAY_MS)).json()
+    assert (await platform.message(body["messageId"]))["phone"] == PHONE
+    assert NOON + DAY_MS <= body["estimatedDelivery"] < NOON + DAY_MS + 60_000

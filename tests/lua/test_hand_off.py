@@ -402,10 +402,12 @@ def test_every_phone_is_on_some_page_of_the_fleet(stage: Stage) -> None:
         stage.register(f"s{number}", f"97250000000{number}")
     stage.routed(3, phone="972500000004")
     stage.routed(2, first=3, phone="972500000004", priority=3)
+    stage.redis.sadd(keys.singles("972500000002"), "J:0")
     before = stage.dump()
     phones = value_of(stage.store.pacers.fleet(page=3))
     assert [phone.facts.phone for phone in phones] == [f"97250000000{number}" for number in range(7)]
     assert phones[4].queued == (3, 0, 2)
+    assert [phone.singles for phone in phones] == [0, 0, 1, 0, 0, 0, 0]
     assert (phones[4].ahead_of(1), phones[4].ahead_of(2), phones[4].ahead_of(3)) == (5, 2, 2)
     assert stage.dump() == before
 

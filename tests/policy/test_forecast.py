@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from paceline.policy.audience import groups, zones_of
 from paceline.policy.facts import Rules
-from paceline.policy.forecast import Backlog, Forecast, ahead_of, finish_ms
+from paceline.policy.forecast import Backlog, Forecast, finish_ms
 from paceline.policy.hours import Window
 from paceline.policy.kinds import kind_of
 from paceline.policy.tempo import tempo
@@ -157,15 +157,19 @@ def test_ten_thousand_phones_are_few_kinds():
     assert done(3_333 * 900, fleet) == done(900, [hot(used_today=i) for i in range(3)])
 
 
-@pytest.mark.parametrize(
-    ("size", "others", "expected"),
-    [
-        pytest.param(10, [], 10, id="alone"),
-        pytest.param(10, [3, 100_000], 23, id="jobs take turns: a big one costs no more than its own size"),
-    ],
-)
-def test_what_goes_before_a_job(size, others, expected):
-    assert ahead_of(size, others=others) == expected
+def test_a_number_that_gets_nothing_of_it_does_not_hold_it_up():
+    """Ten messages go to the idle number; what waits for the other one is not theirs."""
+    full = hot(load=400)
+    assert done(10, [hot(), full]) == pytest.approx(done(10, [hot()]), abs=SLACK)
+    outlook = Forecast(Backlog(10), [(hot(), 1), (full, 1)], rules=RULES, now_ms=NOON).outlook()
+    assert [share.is_part for share in outlook.shares] == [True, False]
+    assert outlook.shares[0].fresh == pytest.approx(10, abs=0.01)
+
+
+def test_a_number_that_holds_some_of_it_counts():
+    """Though it gets nothing more."""
+    forecast = Forecast(Backlog(10), [(hot(), 1), (hot(load=300), 1)], rules=RULES, now_ms=NOON)
+    assert forecast.outlook(holding={1}).finish_ms > NOON + 40 * MINUTE > forecast.outlook().finish_ms
 
 
 def test_zones_are_told_by_the_first_digits():

@@ -17,6 +17,7 @@ from paceline.gateway.picture import Picture
 from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
 from paceline.policy.trust import DAY_MS
+from paceline.policy.turns import Other
 from paceline.store.pacers import FleetPhone
 from paceline.testing.scenario import BURSTY, MIDNIGHTS_MS, JobPlan, PhonePlan, Scenario
 from paceline.testing.servers import private_redis
@@ -24,7 +25,7 @@ from paceline.testing.sim import Faults
 from paceline.testing.world import Limits, World
 from paceline.worker.drivers.config import Behaviour
 
-from .fast import Fast, Number, Trouble
+from .fast import Fast, Number, Running, Trouble
 from .fleets import Given, fleets, job
 
 HALF, MOST = 0.05, 0.15
@@ -49,8 +50,23 @@ class Row(msgspec.Struct, frozen=True):
 def picture(fast: Fast) -> Picture:
     """As the gateway sees it: facts, queues, and what lies at the jobs' cursors."""
     phones = [FleetPhone(number.facts(fast.now), number.queued, number.parked) for number in fast.numbers.values()]
-    unrouted = {id_: len(run.contacts) - run.cursor for id_, run in fast.jobs.items() if run.cursor < len(run.contacts)}
+    unrouted = {id_: other(run) for id_, run in fast.jobs.items() if run.cursor < len(run.contacts)}
     return Picture(phones, unrouted, fast.rules)
+
+
+def other(run: Running) -> Other:
+    job = run.job
+    each_ms = job.spread_minutes * 60_000 / job.total
+    return Other(job.total - run.cursor, job.priority, job.phone, next_ms=job.scheduled_at(run.cursor), each_ms=each_ms)
+
+
+def held_by(fast: Fast, id_: str) -> frozenset[str]:
+    """The numbers that have some of it in their queues; what is parked there may be anybody's."""
+    return frozenset(
+        number.phone
+        for number in fast.numbers.values()
+        if number.parked or any(task.job.job_id == id_ for queue in number.queues for task in queue)
+    )
 
 
 def estimates(fast: Fast) -> dict[str, int | None]:
@@ -61,7 +77,7 @@ def estimates(fast: Fast) -> dict[str, int | None]:
         if run.ended_at is None:
             told = msgspec.structs.replace(run.job, zones=zones_of_contacts(run.contacts))
             rest = len(run.contacts) - run.cursor
-            found[id_] = seen.job(told, rest, now_ms=fast.now, expires_ms=None).finish_ms
+            found[id_] = seen.job(told, rest, now_ms=fast.now, held_by=held_by(fast, id_), busy=run.left).finish_ms
     return found
 
 

@@ -56,13 +56,18 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_on
 
     def scheduled_at(self, index: int) -> int:
         """When the task may go at the earliest; a spread job gives the i-th its share of the time."""
-        return (self.send_at or self.accepted_at) + index * self.spread_minutes * 60_000 // self.total
+        return (self.send_at or self.accepted_at) + spread_ms(index, self.spread_minutes, self.total)
 
     def expires_at(self, index: int) -> int:
         return self.scheduled_at(index) + self.validity_seconds * 1000
 
     def task_id(self, index: int) -> str:
         return task_id(self.job_id, index)
+
+
+def spread_ms(index: int, spread_minutes: int, total: int) -> int:
+    """How much later than the first the i-th of a spread job may go."""
+    return index * spread_minutes * 60_000 // total
 
 
 _encoder = msgspec.json.Encoder()

@@ -32,7 +32,10 @@ _CURSOR = re.compile(r"(?P<priority>[1-3])-(?P<seq>\d{1,15})|0-(?P<count>\d{1,15
 """A number of one of the three queues, or how many of a time among the parked."""
 
 
-def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) -> JobStatus:
+def job_status(
+    view: JobView, held_by: frozenset[str] | None, picture: Picture, teller: Teller, *, now_ms: int
+) -> JobStatus:
+    """`held_by`: the numbers in whose queues something of it lies."""
     job, run = view.job, view.run
     is_open = run["state"] not in CLOSED_JOB_STATES
     return JobStatus(
@@ -45,7 +48,7 @@ def job_status(view: JobView, picture: Picture, teller: Teller, *, now_ms: int) 
         last_error=run.get("lastError"),
         waiting=teller.job(view) if is_open else None,
         # Nobody knows when a paused job will go on.
-        estimated_completion=_completion(view, picture, now_ms)
+        estimated_completion=_completion(view, held_by, picture, now_ms)
         if is_open and run["state"] != JobState.PAUSED
         else None,
         mode=job.mode,
@@ -205,9 +208,10 @@ def _progress(counts: dict[str, int]) -> dict[str, int]:
     return {**counts, "sent": counts["sent"] + arrived, "delivered": arrived}
 
 
-def _completion(view: JobView, picture: Picture, now_ms: int) -> int | None:
+def _completion(view: JobView, held_by: frozenset[str] | None, picture: Picture, now_ms: int) -> int | None:
     rest = max(0, view.job.total - int(view.run.get("cursor", 0)))
-    return picture.job(view.job, rest, now_ms=now_ms, expires_ms=None).finish_ms
+    busy = sum(view.progress[name] for name in ("handedOff", "unknown", "retrying"))
+    return picture.job(view.job, rest, now_ms=now_ms, held_by=held_by, busy=busy).finish_ms
 
 
 def _times(view: MessageView) -> Times:

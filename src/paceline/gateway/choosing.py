@@ -7,7 +7,8 @@ Neighbours: `intake` asks, `picture` knows the fleet, `policy.routing` decides.
 from paceline.domain.errors import BadRequest, NotFound
 from paceline.domain.jobs import Job
 from paceline.gateway import checks
-from paceline.gateway.picture import Picture, Watcher
+from paceline.gateway.picture import LATER, Picture
+from paceline.gateway.watcher import Watcher
 from paceline.policy.routing import RESTRICTED_ASKED, NotNow, Sticky, To
 from paceline.store.store import Store
 
@@ -59,7 +60,8 @@ class Choosing:
         return None, picture
 
     async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
-        fleet = picture.fleet(priority=job.priority, turn=self._chosen, now_ms=now_ms)
+        priority = job.priority if job.scheduled_at(0) <= now_ms else LATER
+        fleet = picture.fleet(priority=priority, turn=self._chosen, now_ms=now_ms)
         known: frozenset[str] = frozenset()
         if fleet.restricted:
             (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])

@@ -17,7 +17,7 @@ from paceline.domain.text import variables
 from paceline.gateway import checks, receipts, stretches
 from paceline.gateway.choosing import Choosing
 from paceline.gateway.measures import Measures
-from paceline.gateway.picture import Breathe, Watcher, go_on
+from paceline.gateway.picture import Breathe, go_on
 from paceline.gateway.pressure import Pressure
 from paceline.gateway.schemas import (
     BatchAccepted,
@@ -27,6 +27,7 @@ from paceline.gateway.schemas import (
     SendAccepted,
     SendRequest,
 )
+from paceline.gateway.watcher import Watcher
 from paceline.kits.failpoint import failpoint
 from paceline.kits.logging import request_id
 from paceline.kits.rng import Rng
@@ -221,11 +222,11 @@ class Intake:
         phone, picture = await self._numbers.single(job, contact.to, sticky, self.watcher, now_ms=now_ms)
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
-            estimate = picture.job(job, 1, now_ms=now_ms, expires_ms=None)
+            estimate = picture.job(job, 1, now_ms=now_ms)
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
             await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer
-        when = picture.single(phone, priority=job.priority, start_ms=job.scheduled_at(0))
+        when = picture.single(phone, priority=job.priority, now_ms=now_ms, start_ms=job.scheduled_at(0))
         idem = idem_key and receipts.idem(job.accepted_by, idem_key, receipts.send_receipt(job.job_id, None, when))
         accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms, idem=idem or None)
         if accepted.code == "QUEUE_FULL":

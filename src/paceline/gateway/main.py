@@ -14,6 +14,7 @@ from paceline.gateway.measures import GatewayMeasures
 from paceline.gateway.media import SWEEP_EVERY_MS, MediaDesk
 from paceline.gateway.media import Limits as MediaLimits
 from paceline.gateway.outlets import Outlets
+from paceline.gateway.picture import PICTURE_AGE_MS
 from paceline.kits.media_store import MediaFiles
 from paceline.kits.safe_http import SafeHttp
 from paceline.kits.stepping import keep_stepping
@@ -53,6 +54,8 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     with contextlib.suppress(Unavailable):
         # Before the first requests, or each of them would read the whole fleet.
         await intake.watcher.look(parts.clock.now_ms())
+    watching: dict[str, Any] = {"idle_ms": PICTURE_AGE_MS, "expected": Unavailable}
+    tasks.start("picture", lambda: keep_stepping(intake.watcher.step, parts.clock, asyncio.Event(), **watching))
     # Seldom in a hurry: what it removes was not used for weeks.
     timing: dict[str, Any] = {"idle_ms": SWEEP_EVERY_MS, "expected": Unavailable}
     tasks.start("media", lambda: keep_stepping(media.sweep, parts.clock, asyncio.Event(), **timing))

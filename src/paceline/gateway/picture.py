@@ -2,9 +2,11 @@
 and for forecasts.
 
 No promise rests on it: what must hold is checked again by the scripts when a task is accepted, handed over, claimed.
+Neighbours: `watcher` makes it, `choosing` and `plan` ask it.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -15,12 +17,13 @@ from paceline.policy.crew import Crew, Seat, crew_of
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.kinds import Maker
+from paceline.policy.line import Line
 from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
-from paceline.policy.trouble import share_of_failures
+from paceline.policy.turns import Other, holders
 from paceline.store.jobs import SINGLE_SENDS_LIMIT
 from paceline.store.pacers import FleetPhone
-from paceline.store.store import Store
+from paceline.store.rounds import Held
 
 PICTURE_AGE_MS = 1_000
 PHONES_A_SECOND = 1_000
@@ -28,6 +31,9 @@ PHONES_A_SECOND = 1_000
 
 SLICE = 50
 """Numbers that are looked at in one go, here and in Redis: about a millisecond."""
+
+LATER = 0
+"""Stands for the priority of sends for later, whichever they have: all that a number holds counts for them."""
 
 Breathe = Callable[[], Awaitable[None]]
 """Lets others by, between two stretches of work."""
@@ -38,11 +44,11 @@ async def go_on() -> None:
 
 
 class _Kin(NamedTuple):
-    """Numbers with the same figures share their answer. What `maker` makes of them is then the same object, so its id
+    """Numbers with the same figures share their line. What `maker` makes of them is then the same object, so its id
     says it."""
 
     maker: Maker
-    answers: dict[tuple[int, float], int | None]
+    lines: dict[int, Line]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -56,12 +62,17 @@ class Picture:
     def __init__(
         self,
         phones: Iterable[FleetPhone],
-        unrouted: dict[str, int],
+        unrouted: Mapping[str, Other],
         rules: Rules,
         strategy: Strategy = "sticky",
         ahead: int = ROUTE_AHEAD,
+        *,
+        resting: Held | None = None,
     ) -> None:
-        self.phones = {phone.facts.phone: phone for phone in phones}
+        """`resting` is what lies with the numbers of jobs that are paused: it is in nobody's way."""
+        still = resting or {}
+        self.phones = {phone.facts.phone: _moving(phone, still.get(phone.facts.phone)) for phone in phones}
+        self._resting = sum(map(sum, still.values()))
         self.rules = rules
         self.ahead = ahead
         self._unrouted = unrouted
@@ -69,7 +80,10 @@ class Picture:
         self._fleets: dict[int, Fleet] = {}
         self._loads: dict[int, list[PhoneLoad]] = {}
         """What a fleet will be made of, by its priority."""
-        self._singles: dict[tuple[str, int], tuple[int, int | None]] = {}
+        self._added: dict[str, list[int]] = {}
+        """Single sends for each number since the look, by priority."""
+        self._lines: dict[str, tuple[int, Line | None]] = {}
+        """Of each number, for the present second."""
         self._crews: dict[tuple[str | None, int], tuple[int, Crew]] = {}
         self._kin: dict[int, _Kin] = {}
 
@@ -79,8 +93,9 @@ class Picture:
         return PICTURE_AGE_MS * max(1, len(self.phones) // PHONES_A_SECOND)
 
     def fleet(self, *, priority: int, turn: int, now_ms: int) -> Fleet:
-        """The numbers as a single send may choose among them; `turn` counts those sends, for round_robin. Made once for
-        all sends that share the picture: each choice counts for the next, so that they spread."""
+        """The numbers as a single send of that priority, or `LATER`, may choose among them; `turn` counts those sends,
+        for round_robin. Made once for all sends that share the picture: each choice counts for the next, so that they
+        spread."""
         if priority not in self._fleets:
             loads = self._loads.pop(priority, None) or self._loads_of(self.phones.values(), priority, now_ms)
             self._fleets[priority] = Fleet(loads, strategy=self._strategy, turn=turn)
@@ -100,10 +115,24 @@ class Picture:
     def sender(self, phone: str, *, now_ms: int) -> Sender:
         return sender(self.phones[phone].facts, self.rules, now_ms=now_ms)
 
-    def job(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Estimate:
-        """When a job with `rest` tasks still to route will be done; what of it comes too late."""
-        found = self._prospect(job, self.ask(job, rest, now_ms=now_ms, expires_ms=expires_ms))
-        return Estimate(found.finish_ms, found.will_expire)
+    def job(
+        self, job: Job, rest: int, *, now_ms: int, held_by: frozenset[str] | None = frozenset(), busy: int = 0
+    ) -> Estimate:
+        """When a job will be done with `rest` tasks still to route, some in the queues of `held_by` (None: of any) and
+        `busy` ones on their way or about to be tried again."""
+        ask = self.ask(job, rest, now_ms=now_ms, expires_ms=None)
+        if held_by is None:
+            held_by = frozenset(self.phones)
+        if rest:
+            return Estimate(self._prospect(job, msgspec.structs.replace(ask, held_by=held_by)).finish_ms)
+        if held_by:
+            # Nobody else gets any of it.
+            crew = crew_of(self._seats(held_by, job.priority), self.rules, now_ms=ask.start_ms)
+            ask = msgspec.structs.replace(ask, others=())
+        else:
+            crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms).at_rest()
+            ask = msgspec.structs.replace(ask, size=busy, others=())
+        return Estimate(prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms)
 
     def new_job(self, job: Job) -> Estimate:
         """The same of one that is being accepted; a spread one is not done before its last message is due."""
@@ -112,15 +141,25 @@ class Picture:
         return Estimate(found.finish_ms, found.will_expire, course(ask, found))
 
     def backlog(self, *, now_ms: int) -> Estimate:
-        """When all that waits now will have gone out, whichever job it is of."""
-        ask = Ask(size=self.unrouted, start_ms=now_ms)
-        crew = self.crew(None, 1, start_ms=now_ms)
-        return Estimate(prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms)
+        """When all that waits now will have gone out, whichever job it is of, without those that are paused."""
+        running = [job for job in self._unrouted.values() if not job.is_paused]
+        due = sum(job.due_by(now_ms) for job in running)
+        finish = self._all_out(Ask(size=due, start_ms=now_ms, held_by=frozenset(self.phones)))
+        later = [job for job in running if job.due_by(now_ms) < job.rest]
+        if finish is None or not later:
+            return Estimate(finish)
+        start = max(finish, *(job.next_ms for job in later))
+        rest = sum(job.rest - job.due_by(now_ms) for job in later)
+        return Estimate(self._all_out(Ask(size=rest, start_ms=start, is_clear=True)))
+
+    def _all_out(self, ask: Ask) -> int | None:
+        crew = self.crew(None, 1, start_ms=ask.start_ms)
+        return prospect(ask, crew, self.rules, ahead=self.ahead).finish_ms
 
     @property
     def unrouted(self) -> int:
         """Tasks that no number has yet."""
-        return sum(self._unrouted.values())
+        return sum(job.rest for job in self._unrouted.values())
 
     @property
     def unrouted_jobs(self) -> list[str]:
@@ -129,111 +168,108 @@ class Picture:
     @property
     def queued(self) -> int:
         """Tasks that wait for a number, or for something of their own."""
-        return sum(sum(phone.queued) + phone.parked for phone in self.phones.values())
+        return sum(sum(phone.queued) + phone.parked for phone in self.phones.values()) + self._resting
 
     def ask(self, job: Job, rest: int, *, now_ms: int, expires_ms: int | None) -> Ask:
-        others = [left for other, left in self._unrouted.items() if other != job.job_id] if job.priority == 1 else []
-        if job.phone is not None:
-            # The other jobs spread over all numbers; this one has one of them.
-            others = [-(-left // max(1, len(self.phones))) for left in others]
+        start_ms = max(now_ms, job.scheduled_at(0))
+        others = [other for id_, other in self._unrouted.items() if id_ != job.job_id]
+        is_clear = start_ms - now_ms > self.lasts_ms and self._is_clear_by(start_ms, now_ms)
+        if is_clear:
+            others = [other for other in others if other.due_by(now_ms) < other.rest]
         return Ask(
             size=rest,
-            start_ms=max(now_ms, job.scheduled_at(0)),
+            start_ms=start_ms,
             last_ms=job.scheduled_at(job.total - 1) if job.spread_minutes else 0,
             expires_ms=expires_ms,
             zones=job.zones,
+            priority=job.priority,
+            phone=job.phone,
             others=tuple(others),
+            holders=self._holders if others else frozenset(),
+            is_clear=is_clear,
         )
+
+    @cached_property
+    def _holders(self) -> frozenset[str]:
+        return holders([phone.facts for phone in self.phones.values()])
+
+    def _is_clear_by(self, at_ms: int, now_ms: int) -> bool:
+        """Whether all that runs now will be done by then."""
+        due = sum(other.due_by(now_ms) for other in self._unrouted.values())
+        finish = self._all_out(Ask(size=due, start_ms=now_ms, held_by=frozenset(self.phones)))
+        return finish is not None and finish <= at_ms
 
     def crew(self, phone: str | None, priority: int, *, start_ms: int) -> Crew:
         """The numbers a job may use, counted: kept for the next who asks, since in a large fleet that is most of the
         work."""
         kept = self._crews.get((phone, priority))
         if kept is None or not 0 <= start_ms - kept[0] <= self.lasts_ms:
-            kept = (start_ms, crew_of(self._seats(phone, priority), self.rules, now_ms=start_ms))
+            serving = self.phones if phone is None else (phone,)
+            kept = (start_ms, crew_of(self._seats(serving, priority), self.rules, now_ms=start_ms))
             if phone is None:
                 self._crews[(phone, priority)] = kept
         return kept[1]
 
-    def single(self, phone: str, *, priority: int, start_ms: int) -> int | None:
-        """When one more message of this number would go out; kept for those that ask for about the same time."""
-        kept = self._singles.get((phone, priority))
-        if kept is None or not 0 <= start_ms - kept[0] <= PICTURE_AGE_MS:
-            kept = (start_ms, self._one_more(phone, priority, start_ms))
-            self._singles[(phone, priority)] = kept
-        return kept[1]
-
-    def _one_more(self, phone: str, priority: int, start_ms: int) -> int | None:
-        seen, second = self.phones.get(phone), start_ms // PICTURE_AGE_MS
-        if seen is None:
+    def single(self, phone: str, *, priority: int, now_ms: int, start_ms: int = 0) -> int | None:
+        """When one more message of this number will go out, behind all that were given to it before; it counts for the
+        next. One for later goes then, or when what waits now is gone."""
+        seen = self.phones.get(phone)
+        second, line = self._lines.get(phone, (-1, None))
+        if seen is not None and second != now_ms // PICTURE_AGE_MS:
+            second, line = now_ms // PICTURE_AGE_MS, self._line(seen, now_ms)
+            self._lines[phone] = (second, line)
+        if seen is None or line is None:
             return None
+        added = self._added.setdefault(phone, [0, 0, 0])
+        when = line.at(seen.ahead_of(priority) + sum(added[priority - 1 :]) + 1)
+        if start_ms <= now_ms:
+            added[priority - 1] += 1
+            return when
+        if when is None or when >= start_ms:
+            return when
+        then = self._line(seen, start_ms)
+        return None if then is None else then.at(1)
+
+    def _line(self, seen: FleetPhone, at_ms: int) -> Line | None:
+        second = at_ms // PICTURE_AGE_MS
         if second not in self._kin:
-            self._kin[second] = _Kin(Maker(self.rules, start_ms), {})
-        maker, answers = self._kin[second]
-        kind = maker.of(seen.facts, load=seen.ahead_of(priority), parked=seen.parked)
-        figures = (id(kind), share_of_failures([seen.facts], now_ms=start_ms))
-        if figures not in answers:
-            crew = self.crew(phone, priority, start_ms=start_ms)
-            answers[figures] = prospect(Ask(size=1, start_ms=start_ms), crew, self.rules).finish_ms
-        return answers[figures]
+            self._kin[second] = _Kin(Maker(self.rules, at_ms), {})
+        maker, lines = self._kin[second]
+        # The message it is busy with has a place too.
+        kind = maker.of(seen.facts, load=1 if seen.facts.unsettled else 0)
+        if kind is None:
+            return None
+        if id(kind) not in lines:
+            lines[id(kind)] = Line(kind, self.rules, now_ms=at_ms)
+        return lines[id(kind)]
 
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
         return prospect(ask, crew, self.rules, ahead=self.ahead)
 
-    def _seats(self, phone: str | None, priority: int) -> list[Seat]:
-        serving = self.phones.values() if phone is None else [self.phones[phone]] if phone in self.phones else []
+    def _seats(self, phones: Iterable[str], priority: int) -> list[Seat]:
+        serving = [self.phones[phone] for phone in phones if phone in self.phones]
         return [Seat(seen.facts, seen.ahead_of(priority), seen.parked) for seen in serving]
 
     def _loads_of(self, phones: Iterable[FleetPhone], priority: int, now_ms: int) -> list[PhoneLoad]:
-        return [
-            phone_load(
-                phone.facts,
-                self.rules,
-                waiting=phone.ahead_of(priority),
-                parked=phone.parked,
-                ahead=SINGLE_SENDS_LIMIT,
-                now_ms=now_ms,
-            )
-            for phone in phones
-        ]
+        return [self._load_of(phone, priority, now_ms) for phone in phones]
+
+    def _load_of(self, phone: FleetPhone, priority: int, now_ms: int) -> PhoneLoad:
+        load = phone_load(
+            phone.facts,
+            self.rules,
+            waiting=phone.ahead_of(priority or 1),
+            parked=phone.parked,
+            ahead=SINGLE_SENDS_LIMIT,
+            now_ms=now_ms,
+        )
+        room = SINGLE_SENDS_LIMIT - phone.singles
+        if priority == LATER:
+            # Today's budget is not theirs.
+            load.load, load.room, load.wide_room, load.spent = phone.held, room, room, False
+        load.room = min(load.room, room)
+        return load
 
 
-class Watcher:
-    """Looks at the fleet, and not again while the picture is good enough. While one looks, the others go on with the
-    picture there is: a hundred requests at once must not read the fleet a hundred times."""
-
-    def __init__(
-        self,
-        store: Store,
-        rules: Rules,
-        strategy: Strategy = "sticky",
-        ahead: int = ROUTE_AHEAD,
-        breathe: Breathe = go_on,
-    ) -> None:
-        self._store = store
-        self._breathe = breathe
-        self._rules = rules
-        self._strategy: Strategy = strategy
-        self._ahead = ahead
-        self._picture = Picture((), {}, rules, strategy, ahead)
-        self._looked_at_ms = -PICTURE_AGE_MS
-        self._is_looking = False
-
-    async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
-        is_old = now_ms - self._looked_at_ms >= self._picture.lasts_ms
-        if fresh or (is_old and not (self._is_looking and self._picture.phones)):
-            await self._look(now_ms)
-        return self._picture
-
-    async def _look(self, now_ms: int) -> None:
-        self._is_looking = True
-        try:
-            phones = await self._store.pacers.fleet(page=SLICE)
-            unrouted = await self._store.jobs.unrouted()
-            picture = Picture(phones, unrouted, self._rules, self._strategy, self._ahead)
-            await picture.prepare(self._picture, self._breathe, now_ms=now_ms)
-        finally:
-            self._is_looking = False
-        self._picture = picture
-        self._looked_at_ms = now_ms
+def _moving(phone: FleetPhone, resting: tuple[int, int, int] | None) -> FleetPhone:
+    return phone.without(resting) if resting else phone

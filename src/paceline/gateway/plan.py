@@ -135,7 +135,7 @@ def forecast(job: Job, counted: Counted, picture: Picture) -> JobPlan:
         days=list(found.days),
         phones=list(found.phones),
         other_phones=OtherPhones(phones=found.other_phones, messages=found.other_messages),
-        will_expire=WillExpire(count=found.will_expire, why=found.bottleneck if found.will_expire else None),
+        will_expire=WillExpire(count=found.will_expire, why=found.late_by if found.will_expire else None),
         refused=[RefusedPeople(reason=reason, count=count) for reason, count in found.refused],
         bottleneck=found.bottleneck,
         suggestions=_advice(ask, crew, found, picture, job.priority),

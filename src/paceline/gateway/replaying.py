@@ -17,7 +17,7 @@ from paceline.gateway import receipts
 from paceline.gateway.dead_letters import SEARCHED, DeadLetters, Verdict, Wanted, verdict
 from paceline.gateway.letter_schemas import Replayed, ReplayedMany, ReplayJob, Skipped
 from paceline.gateway.measures import Measures
-from paceline.gateway.picture import Watcher
+from paceline.gateway.watcher import Watcher
 from paceline.kits.failpoint import failpoint
 from paceline.kits.logging import request_id
 from paceline.policy.audience import zones_of_contacts

@@ -41,7 +41,8 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         phone = view.job.phone
         timezone = await store.sessions.phone_timezone(phone) if phone else None
         teller = Teller(await store.queues.fleet(), phone, timezone, now_ms=now_ms)
-        return answers.job_status(view, await intake.watcher.look(now_ms), teller, now_ms=now_ms)
+        held_by = await store.rounds.held_by(job_id)
+        return answers.job_status(view, held_by, await intake.watcher.look(now_ms), teller, now_ms=now_ms)
 
     @get(
         "/v1/backlog",
@@ -56,7 +57,7 @@ def job_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> list[H
         now_ms = clock.now_ms()
         picture = await intake.watcher.look(now_ms)
         lengths = await store.pacers.queue_status(_BACKLOG)
-        later = [await store.queues.last_scheduled(), await store.jobs.due_until(picture.unrouted_jobs)]
+        later = [await store.queues.last_scheduled(), await store.rounds.due_until(picture.unrouted_jobs)]
         due_until = max((at for at in later if at is not None and at > now_ms), default=None)
         return answers.backlog(picture, lengths, due_until, now_ms=now_ms)
 

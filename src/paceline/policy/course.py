@@ -27,12 +27,12 @@ def course(ask: Ask, found: Prospect) -> list[Point]:
 
 
 def _own(ask: Ask, found: Prospect, at: int) -> float:
-    """What lies in the numbers' queues goes first; then jobs take turns."""
+    """What lies in a number's queue goes first; then jobs take turns."""
     forecast, crew = found.forecast, found.crew
     if forecast is None or crew is None:
         return float(ask.size)
     waiting = forecast.wanted - crew.held
-    return max(0.0, forecast.sent_by(at) - crew.held) * ask.size / max(1.0, waiting)
+    return forecast.fresh_by(at) * ask.size / max(1.0, waiting)
 
 
 def _schedule(ask: Ask, found: Prospect, at: int) -> float:

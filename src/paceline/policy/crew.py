@@ -13,6 +13,7 @@ from paceline.policy.facts import PhoneFacts, Rules
 from paceline.policy.kinds import HORIZON_DAYS, Group, Maker, together
 from paceline.policy.pacing import PacerFields
 from paceline.policy.trouble import share_of_failures
+from paceline.policy.turns import is_expected, is_ready
 from paceline.policy.workday import Kind
 
 NOBODY = -1
@@ -34,6 +35,10 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     def is_connected(self) -> bool:
         return any(session.connection == "CONNECTED" for session in self.facts.sessions)
 
+    def takes_work(self, *, if_back: bool) -> bool:
+        """Whether it is counted on; `if_back` also while it is away."""
+        return is_expected(self.facts) if if_back else is_ready(self.facts)
+
 
 class Crew(msgspec.Struct, frozen=True):
     seats: Sequence[Seat]
@@ -46,7 +51,7 @@ class Crew(msgspec.Struct, frozen=True):
     fails: float
     """The share of attempts that have to be repeated."""
     waits_for_all: bool = False
-    """Nobody is connected, so all of them are counted on."""
+    """Nobody is ready, so all who may come back are counted on."""
     away: Sequence[int] = ()
     """The places of those that are not connected,"""
     locked: Sequence[int] = ()
@@ -58,6 +63,11 @@ class Crew(msgspec.Struct, frozen=True):
     def held(self) -> int:
         """What waits for these numbers now."""
         return sum(count * (kind.load + kind.parked) for kind, count in self.groups)
+
+    def at_rest(self) -> "Crew":
+        """The same numbers with nothing waiting for them."""
+        groups = [(msgspec.structs.replace(kind, load=0, parked=0), count) for kind, count in self.groups]
+        return msgspec.structs.replace(self, groups=groups)
 
     def for_backlog(self, size: int) -> "Crew":
         """As a forecast of so many messages looks at it: a long one takes numbers together like those of a large fleet,
@@ -74,13 +84,13 @@ class Crew(msgspec.Struct, frozen=True):
 
 
 def crew_of(seats: Sequence[Seat], rules: Rules, *, now_ms: int, known: Crew | None = None) -> Crew:
-    """Who is away gets nothing new while others are there; if nobody is, all will come back or nothing goes.
+    """Of the numbers that take work (`turns.holders`).
 
     Of seats that are the very same in `known`, a crew of the same moment and rules, the kinds are taken over: in a
     large fleet making them is most of the work.
     """
     maker = Maker(rules, now_ms)
-    waits_for_all = not any(seat.is_connected for seat in seats)
+    waits_for_all = not any(is_ready(seat.facts) for seat in seats)
     before: Sequence[Seat] = ()
     kinds_before: Sequence[Kind | None] = ()
     if known is not None and known.waits_for_all == waits_for_all:
@@ -89,7 +99,7 @@ def crew_of(seats: Sequence[Seat], rules: Rules, *, now_ms: int, known: Crew | N
     for index, seat in enumerate(seats):
         if index < len(before) and before[index] is seat:
             kinds.append(kinds_before[index])
-        elif waits_for_all or seat.is_connected:
+        elif seat.takes_work(if_back=waits_for_all):
             kinds.append(maker.of(seat.facts, load=seat.load, parked=seat.parked))
         else:
             kinds.append(None)

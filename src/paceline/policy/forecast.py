@@ -1,13 +1,13 @@
 """The forecast: when a backlog will be done, in closed form per kind of number and local day, not by simulation.
 
 A job has two parts: until it is given out, every number is busy with all it may do (`walk.given` says how many each has
-had by any moment); then each empties what it holds, and the slowest says when the job is done, a little later if
-attempts fail. Neighbours: `kinds` counts the numbers, `walk` takes each through its days, `trouble` knows of failures,
-`prospect` asks.
+had by any moment); then each empties what it holds, and the slowest of those that got something of the job says when it
+is done, a little later if attempts fail. Neighbours: `kinds` counts the numbers, `walk` takes each through its days,
+`trouble` knows of failures, `turns` what goes before, `prospect` asks.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from paceline.policy.facts import Rules
 from paceline.policy.kinds import HORIZON_DAYS, Group, together
 from paceline.policy.trust import DAY_MS
 from paceline.policy.walk import Walk
+from paceline.policy.work import ALMOST
 from paceline.policy.workday import NEVER, Groups, Kind
 
 ROUTE_AHEAD = 200
@@ -32,6 +33,10 @@ class Share(msgspec.Struct, frozen=True):
     finish_ms: int
     days: dict[int, float]
     met: frozenset[str]
+    fresh: float = 0.0
+    """Of each one's messages those it did not hold before."""
+    is_part: bool = True
+    """It has something of what is asked about, not only what waited for it anyway."""
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -47,12 +52,6 @@ class Backlog(msgspec.Struct, frozen=True):
     groups: Groups = ((),)
     shares: tuple[float, ...] = (1.0,)
     """Of how many recipients each group's hours are."""
-
-
-def ahead_of(size: int, *, others: Iterable[int]) -> int:
-    """How many messages are given out when a job with `size` tasks to route is through: of every other job at most as
-    many (jobs take turns), and its own."""
-    return sum(min(rest, size) for rest in others) + size
 
 
 def finish_ms(
@@ -91,8 +90,9 @@ class Forecast:
         self._given_at = _given_out(self._walks, self.wanted, now_ms) if self._walks else None
         self._queues = [] if self._given_at is None else _queues(self._walks, self.wanted, self._given_at)
 
-    def outlook(self) -> Outlook | None:
-        """None if the end is not in sight."""
+    def outlook(self, holding: Container[int] = ()) -> Outlook | None:
+        """None if the end is not in sight. `holding` are the groups that have something of the job already; the others
+        count if they get something new. If nobody does, it is about what the numbers hold, of all of them."""
         if self.wanted <= 0:
             return Outlook(self._now_ms, ())
         if self._given_at is None:
@@ -100,7 +100,10 @@ class Forecast:
         shares = [
             self._share(walk, count, queue) for (walk, count), queue in zip(self._walks, self._queues, strict=True)
         ]
-        finish = max((share.finish_ms for share in shares if share.messages), default=self._now_ms)
+        parts = [index in holding or share.fresh > ALMOST for index, share in enumerate(shares)]
+        if any(parts):
+            shares = [msgspec.structs.replace(share, is_part=part) for share, part in zip(shares, parts, strict=True)]
+        finish = max((share.finish_ms for share in shares if share.messages and share.is_part), default=self._now_ms)
         if finish < NEVER:
             finish += self._later_ms(shares)
         ceiling = _under_ceiling(self._walks, self.wanted, self._rules, self._now_ms)
@@ -111,7 +114,7 @@ class Forecast:
         parts = [
             trouble.Part(count, min(share.messages, queue), walk.each_ms, share.finish_ms)
             for (walk, count), queue, share in zip(self._walks, self._queues, shares, strict=True)
-            if share.messages
+            if share.messages and share.is_part
         ]
         return trouble.later_ms(parts, self._fails, retry_ms=self._rules.retry_delay_ms)
 
@@ -129,9 +132,33 @@ class Forecast:
         # A share of less than one message is rounded up by each number that holds it.
         return min(self.wanted, emptied)
 
+    def fresh_by(self, at_ms: int) -> float:
+        """How many of those that no number held before; each number sends what it held first."""
+        at, found = self._given_at, 0.0
+        for index, (walk, count) in enumerate(self._walks):
+            if at is None or at >= at_ms:
+                sent = walk.sent_by(at_ms)
+            else:
+                sent = sum(walk.emptied(at, self._queues[index], at_ms).days.values())
+            found += count * max(0.0, sent - walk.kind.load - walk.kind.parked)
+        return found
+
+    def late(self, outlook: Outlook | None, deadline_ms: int) -> float:
+        """How many of what waits for those that take part will not have gone out by then."""
+        at = self._given_at
+        if outlook is None or at is None or at >= deadline_ms:
+            return self.wanted - self.sent_by(deadline_ms)
+        late = 0.0
+        for (walk, count), queue, share in zip(self._walks, self._queues, outlook.shares, strict=True):
+            if share.is_part:
+                late += count * (share.messages - sum(walk.emptied(at, queue, deadline_ms).days.values()))
+        return late
+
     def _share(self, walk: Walk, count: int, queue: float) -> Share:
         end = walk.emptied(self._given_at or self._now_ms, queue)
-        return Share(walk.kind, count, sum(end.days.values()), walk.starts_ms, end.finish_ms, end.days, end.met)
+        messages, kind = sum(end.days.values()), walk.kind
+        fresh = max(0.0, messages - kind.load - kind.parked)
+        return Share(kind, count, messages, walk.starts_ms, end.finish_ms, end.days, end.met, fresh)
 
 
 def _given_out(walks: Sequence[tuple[Walk, int]], wanted: float, now_ms: int) -> int | None:

@@ -11,6 +11,7 @@ import msgspec
 from paceline.policy import budget, hours, pacing
 from paceline.policy.facts import PhoneFacts, Rules
 from paceline.policy.trust import DAY_MS
+from paceline.policy.turns import is_expected
 from paceline.policy.workday import Kind, Shift, Windows
 
 HORIZON_DAYS = 400
@@ -56,7 +57,7 @@ class Maker:
     def of(self, facts: PhoneFacts, *, load: int = 0, parked: int = 0, is_known: bool = False) -> Kind | None:
         """None for a number that sends nothing until somebody acts. `is_known`: it may write to these people even while
         the platform keeps it from new chats."""
-        if facts.quarantined or facts.fleet_paused or facts.fleet_stopped or not facts.sessions:
+        if not is_expected(facts):
             return None
         common = self._common(facts)
         used = budget.used_on(common.day, counted_day=facts.cap_day, counted=facts.cap_used)

@@ -4,7 +4,7 @@ Neighbours: `prospect` says when, `suggest` asks what would help, the gateway's 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -49,6 +49,8 @@ class Plan(msgspec.Struct, frozen=True):
     other_phones: int = 0
     other_messages: int = 0
     refused: tuple[tuple[str, int], ...] = ()
+    late_by: str = ""
+    """What keeps those waiting that will expire."""
 
 
 def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Plan:
@@ -58,10 +60,11 @@ def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Pla
     reasons = ((str(Reason.NO_COMMON_HOURS), refused),) if refused else ()
     if found.outlook is None or not sendable.size:
         late = sendable.size if found.outlook is None and crew.groups else 0
+        why = _why_nothing(crew, found)
         return Plan(None, found.finish_ms if sendable.size else ask.start_ms, found.will_expire or late,
-                    _why_nothing(crew, found), refused=reasons)  # fmt: skip
-    shares = [share for share in found.outlook.shares if share.messages >= 0.5]
-    own = sendable.size / max(1.0, sum(share.messages * share.phones for share in shares))
+                    why, refused=reasons, late_by=why)  # fmt: skip
+    shares = [share for share in found.outlook.shares if share.fresh >= 0.5]
+    own = sendable.size / max(1.0, sum(share.fresh * share.phones for share in shares))
     shown, others, their_messages = _phones(found.crew or crew, found.outlook.shares, own, sendable.size)
     return Plan(
         starts_at=min((share.start_ms for share in shares if share.start_ms < NEVER), default=None),
@@ -73,6 +76,7 @@ def plan(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Pla
         other_phones=others,
         other_messages=their_messages,
         refused=reasons,
+        late_by=found.late_by or bottleneck(found),
     )
 
 
@@ -85,7 +89,7 @@ def bottleneck(found: Prospect) -> str:
         return "SPREAD"
     if outlook.is_ceiling:
         return str(Reason.GLOBAL_LIMIT)
-    return _limit(max(outlook.shares, key=lambda share: share.finish_ms if share.messages else 0))
+    return _limit(max(outlook.shares, key=lambda share: share.finish_ms if share.messages and share.is_part else 0))
 
 
 def _limit(share: Share) -> str:
@@ -102,6 +106,8 @@ def _why_nothing(crew: Crew, found: Prospect) -> str:
         return str(Reason.FLEET_PAUSED)
     if facts and all(fact.quarantined for fact in facts):
         return str(Reason.QUARANTINED)
+    if facts and all(fact.sessions and all(session.paused for session in fact.sessions) for fact in facts):
+        return str(Reason.SESSION_PAUSED)
     return str(Reason.NO_SESSIONS_AVAILABLE)
 
 
@@ -125,7 +131,7 @@ def _phones(crew: Crew, shares: Sequence[Share], own: float, size: int) -> tuple
     Numbers of one group have the same part, so whole messages are dealt out by group: ten thousand rows that nobody
     sees need not be made.
     """
-    amounts = [share.messages * own if share.messages >= 0.5 else 0.0 for share in shares]
+    amounts = [share.fresh * own if share.fresh >= 0.5 else 0.0 for share in shares]
     least, one_more = _dealt(amounts, [share.phones for share in shares], size)
     members: list[list[int]] = [[] for _ in shares]
     for index, place in enumerate(crew.places):
@@ -177,13 +183,22 @@ def _days(shares: Sequence[Share], own: float, size: int) -> tuple[Day, ...]:
     messages: Counter[str] = Counter()
     phones: Counter[str] = Counter()
     for share in shares:
-        for began, count in share.days.items():
+        for began, count in _fresh_days(share):
             date = _date(began, share.kind.zone)
             messages[date] += count * share.phones * own  # type: ignore[assignment]
             phones[date] += share.phones
     dates = sorted(messages)
     counts = _whole([float(messages[date]) for date in dates], size)
     return tuple(Day(date, count, phones[date]) for date, count in zip(dates, counts, strict=True) if count)
+
+
+def _fresh_days(share: Share) -> Iterator[tuple[int, float]]:
+    """Without what it held before, which goes first."""
+    held = share.messages - share.fresh
+    for began, count in sorted(share.days.items()):
+        fresh, held = max(0.0, count - held), max(0.0, held - count)
+        if fresh > 0:
+            yield began, fresh
 
 
 def _spread_days(ask: Ask, shares: Sequence[Share]) -> tuple[Day, ...]:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from paceline.policy import audience, hours
+from paceline.policy import audience, hours, turns
 from paceline.policy.crew import Crew
 from paceline.policy.facts import Rules
-from paceline.policy.forecast import ROUTE_AHEAD, Backlog, Forecast, Outlook, ahead_of
+from paceline.policy.forecast import ROUTE_AHEAD, Backlog, Forecast, Outlook
 from paceline.policy.kinds import Group
+from paceline.policy.overnight import Spread, expired
 from paceline.policy.trust import DAY_MS
 from paceline.policy.workday import Kind
 
@@ -31,13 +32,28 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """When the last of a spread job may go at the earliest."""
     expires_ms: int | None = None
     zones: Mapping[str, int] = {}
-    others: tuple[int, ...] = ()
+    priority: int = 1
+    phone: str | None = None
+    """The number it names."""
+    others: tuple[turns.Other, ...] = ()
     """What other jobs still have to give out."""
+    holders: frozenset[str] = frozenset()
+    """The numbers of the whole fleet that take work."""
+    held_by: frozenset[str] = frozenset()
+    """Those that hold something of it already."""
+    is_clear: bool = False
+    """It begins later, when all that waits now has gone out."""
+
+    @property
+    def mine(self) -> turns.Mine:
+        return turns.Mine(self.size, self.start_ms, self.last_ms, self.priority, self.phone)
 
 
 class Prospect(msgspec.Struct, frozen=True):
     finish_ms: int | None
     will_expire: int = 0
+    late_by: str | None = None
+    """What keeps most of those waiting, if it is not what says when the job is done."""
     outlook: Outlook | None = None
     spread_decides: bool = False
     crew: Crew | None = None
@@ -49,20 +65,42 @@ class Prospect(msgspec.Struct, frozen=True):
 def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) -> Prospect:
     if not crew.groups:
         return Prospect(None)
-    waiting = ahead_of(ask.size, others=ask.others)
+    crew = crew.at_rest() if ask.is_clear else crew
+    waiting = ask.size + turns.ahead(ask.mine, ask.others, ask.holders)
+    found, outlook, crew = _over(crew, waiting, ask, rules, ahead)
+    if outlook is not None and (more := turns.joining(ask.mine, ask.others, ask.holders, outlook.finish_ms)):
+        found, outlook, crew = _over(crew, waiting + more, ask, rules, ahead)
+    finish = None if outlook is None else outlook.finish_ms
+    late = 0
+    if ask.expires_ms is not None and (finish is None or finish > ask.expires_ms):
+        late = min(ask.size, max(0, round(found.late(outlook, ask.expires_ms))))
+    if finish is None or ask.last_ms <= ask.start_ms:
+        return Prospect(finish, late, None, outlook, crew=crew, forecast=found)
+    spread = max((_from(at, ask, crew, rules, ahead) or finish for at in _looks(ask, crew.groups)), default=finish)
+    late, late_by = _late_of_spread(ask, waiting - ask.size, max(finish, spread), crew, rules)
+    return Prospect(max(finish, spread), late, late_by, outlook, spread > finish, crew, found)
+
+
+def _late_of_spread(ask: Ask, before: int, finish: int, crew: Crew, rules: Rules) -> tuple[int, str | None]:
+    """Each is valid from its own time on."""
+    validity_ms = (ask.expires_ms or 0) - ask.last_ms
+    if ask.expires_ms is None or finish <= ask.start_ms + validity_ms:
+        return 0, None
+    people, shares = audience.groups(ask.zones, rules.policy)
+    job = Spread(ask.size, ask.start_ms, ask.last_ms, validity_ms, people, shares, before)
+    return expired(job, crew.groups, rules)
+
+
+def _over(crew: Crew, waiting: int, ask: Ask, rules: Rules, ahead: int) -> tuple[Forecast, Outlook | None, Crew]:
+    """So many messages over that crew; and the crew as it was looked at."""
     crew = crew.for_backlog(waiting)
     found = Forecast(
         _backlog(waiting, ask, rules), crew.groups, rules=rules, ahead=ahead, fails=crew.fails, now_ms=ask.start_ms
     )
-    outlook = found.outlook()
-    finish = None if outlook is None else outlook.finish_ms
-    late = 0
-    if ask.expires_ms is not None and (finish is None or finish > ask.expires_ms):
-        late = min(ask.size, max(0, round(waiting + crew.held - found.sent_by(ask.expires_ms))))
-    if finish is None or ask.last_ms <= ask.start_ms:
-        return Prospect(finish, late, outlook, crew=crew, forecast=found)
-    spread = max((_from(at, ask, crew, rules, ahead) or finish for at in _looks(ask, crew.groups)), default=finish)
-    return Prospect(max(finish, spread), late, outlook, spread > finish, crew, found)
+    holding = {
+        place for seat, place in zip(crew.seats, crew.places, strict=True) if seat.facts.phone in ask.held_by
+    } if ask.held_by else ()  # fmt: skip
+    return found, found.outlook(holding), crew
 
 
 def _backlog(size: int, ask: Ask, rules: Rules) -> Backlog:

@@ -85,7 +85,8 @@ def _changes(ask: Ask, crew: Crew, rules: Rules, everybody: Crew, zone: str) -> 
         unlimited = msgspec.structs.replace(rules, global_rpm=0)
         yield Change("NO_GLOBAL_RPM", "without the ceiling of GLOBAL_RPM", ask, crew, unlimited)
     if len(crew.seats) < len(everybody.seats):
-        yield Change("ANY_NUMBER", "from all numbers instead of the named one", ask, everybody, rules)
+        free = msgspec.structs.replace(ask, phone=None)
+        yield Change("ANY_NUMBER", "from all numbers instead of the named one", free, everybody, rules)
     for name, words, which, changed in _REPAIRS:
         if meant := which(crew):
             better = list(crew.seats)

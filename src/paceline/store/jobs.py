@@ -226,29 +226,6 @@ class Jobs:
             return None
         return JobView(decode_job(raw), _pairs(run), states.progress(bytes_.encode()))
 
-    async def due_until(self, ids: Sequence[str]) -> int | None:
-        """When the last message of these jobs is due, the spread and the scheduled ones among them."""
-        found = await self._caller.read(*[("GET", keys.job(id_)) for id_ in ids]) if ids else []
-        jobs = [decode_job(raw) for raw in found if raw is not None]
-        return max((job.scheduled_at(job.total - 1) for job in jobs), default=None)
-
-    async def unrouted(self, *, limit: int = 500) -> dict[str, int]:
-        """The jobs that are being routed or wait for it, and how many tasks of each still lie at its cursor."""
-        found = await self._caller.read(
-            ("ZRANGE", keys.jobs_active(), 0, limit - 1),
-            ("ZRANGE", keys.jobs_retry(), 0, limit - 1),
-            ("LRANGE", keys.priority_jobs(), 0, limit - 1),
-            ("LRANGE", keys.gateway_jobs(), 0, limit - 1),
-        )
-        ids = list(dict.fromkeys(job_id for group in found for job_id in group))[:limit]
-        totals = await self._caller.read(*[("GET", keys.job_total(id_)) for id_ in ids]) if ids else []
-        cursors = await self._caller.read(*[("HGET", keys.job_run(id_), "cursor") for id_ in ids]) if ids else []
-        return {
-            job_id: int(total) - int(cursor or 0)
-            for job_id, total, cursor in zip(ids, totals, cursors, strict=True)
-            if total is not None
-        }
-
     async def message(self, task_id: str) -> MessageView | None:
         parsed = parse_task_id(task_id)
         job = await self.get(parsed[0]) if parsed else None

@@ -34,10 +34,30 @@ class FleetPhone(msgspec.Struct, frozen=True):
     facts: PhoneFacts
     queued: tuple[int, int, int]
     parked: int = 0
+    singles: int = 0
+    """Single sends that wait for it, those for later among them."""
+
+    @property
+    def held(self) -> int:
+        """All that it has to do some time. A single send that waits already counts twice: which are for later is not
+        known, and none must be left out."""
+        return sum(self.queued) + self.parked + self.singles
 
     def ahead_of(self, priority: int) -> int:
         """What would go before a new task of that priority."""
         return sum(self.queued[priority - 1 :]) + (1 if self.facts.unsettled else 0)
+
+    def without(self, resting: Sequence[int]) -> "FleetPhone":
+        """The same without so many tasks of each priority. Of a paused job they are parked when they come to the head,
+        so they are taken for parked as far as there are any."""
+        aside = min(self.parked, sum(resting))
+        queued = []
+        for waiting, rests in zip(self.queued, resting, strict=True):
+            parked = min(aside, rests)
+            aside -= parked
+            queued.append(max(0, waiting - (rests - parked)))
+        low, mid, high = queued
+        return FleetPhone(self.facts, (low, mid, high), self.parked - min(self.parked, sum(resting)), self.singles)
 
 
 class _Look(Answer, frozen=True):
@@ -124,8 +144,8 @@ class Pacers:
 
 def _fleet_phone(found: Row) -> FleetPhone | None:
     try:
-        row, low, mid, high, parked = found
-        return FleetPhone(facts_of(row), (low, mid, high), parked)
+        row, low, mid, high, parked, singles = found
+        return FleetPhone(facts_of(row), (low, mid, high), parked, singles)
     except (ValueError, TypeError, msgspec.MsgspecError):
         log.warning("what is stored about a number cannot be read", phone=found[0][0])
         return None

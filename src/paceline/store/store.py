@@ -21,6 +21,7 @@ from paceline.store.outbox import Outbox
 from paceline.store.pacers import Pacers
 from paceline.store.people import People
 from paceline.store.queues import Queues
+from paceline.store.rounds import Rounds
 from paceline.store.scripts import ScriptConfig
 from paceline.store.sessions import Sessions
 from paceline.store.tallies import Tallies
@@ -35,6 +36,7 @@ class Store:
         config = config or ScriptConfig()
         caller = Caller(link, config, mutate=mutate)
         self.jobs = Jobs(caller)
+        self.rounds = Rounds(caller)
         self.courses = Courses(caller)
         self.tallies = Tallies(caller)
         self.pacers = Pacers(caller)

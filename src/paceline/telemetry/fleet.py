@@ -34,13 +34,13 @@ class FleetReadings:
         now_ms = self._clock.now_ms()
         fleet = await self._store.measure.fleet(now_ms=now_ms, worst=names.WORST)
         backlog = await self._store.measure.backlog(now_ms=now_ms)
-        unrouted = await self._store.jobs.unrouted()
+        unrouted = await self._store.rounds.unrouted()
         return [
             *_sessions(fleet),
             *_phones(fleet),
             *_days(fleet.days, self._rules, now_ms),
             *_backlog(backlog, now_ms),
-            Reading(names.QUEUED, sum(unrouted.values()), ("unrouted",)),
+            Reading(names.QUEUED, sum(job.rest for job in unrouted.values()), ("unrouted",)),
             Reading(names.QUEUED, fleet.queued, ("phones",)),
             Reading(names.QUEUED, fleet.parked, ("parked",)),
         ]

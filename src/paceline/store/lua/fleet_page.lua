@@ -1,8 +1,9 @@
 -- A page of the fleet: the facts of each phone and the lengths of its queues. Changes nothing.
 -- a: offset, limit
--- Returns [phone row, p1, p2, p3, parked] for each, as a plain reply; [[phone]] for one that cannot be read.
+-- Returns [phone row, p1, p2, p3, parked, single sends] for each, as a plain reply; [[phone]] for one that cannot be read.
 local function look(phone)
-  return {phone_row(phone), call('LLEN', K.queue(phone)), call('LLEN', K.queue_p2(phone)), call('LLEN', K.queue_p3(phone)), call('ZCARD', K.parked(phone))}
+  return {phone_row(phone), call('LLEN', K.queue(phone)), call('LLEN', K.queue_p2(phone)), call('LLEN', K.queue_p3(phone)), call('ZCARD', K.parked(phone)),
+    call('SCARD', K.singles(phone))}
 end
 
 local found = {}

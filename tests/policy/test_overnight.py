@@ -1,0 +1,82 @@
+"""Spread jobs over nights: how many end before the numbers open again, worked out by hand."""
+
+import msgspec
+import pytest
+
+from paceline.policy.audience import groups
+from paceline.policy.facts import Rules
+from paceline.policy.overnight import Spread, expired
+
+from .builders import DEFAULT, HOUR, NOON, RULES, ZONE
+from .test_forecast import NEW_YORK, closing, hot
+
+DAY = 24 * HOUR
+OPEN = closing(hot(), 8, 20)
+"""Noon is four hours after it opened; it is closed for twelve."""
+
+
+def lost(size: int, hours: float, validity_hours: float, kinds=(OPEN,), rules=RULES, **changes):
+    job = Spread(size, NOON, NOON + round(hours * HOUR), round(validity_hours * HOUR))
+    return expired(msgspec.structs.replace(job, **changes), [(kind, 1) for kind in kinds], rules)
+
+
+@pytest.mark.parametrize(
+    ("size", "hours", "validity", "expected"),
+    [
+        pytest.param(80, 8, 1, 0, id="all of it by day"),
+        pytest.param(240, 24, 1, 110, id="a day, an hour's validity: eleven of the twelve closed hours"),
+        pytest.param(240, 24, 6, 60, id="six hours: those of the first half of the night"),
+        pytest.param(240, 24, 12, 0, id="as long as the night"),
+        pytest.param(480, 48, 1, 220, id="two nights"),
+        pytest.param(140, 14, 1, 60, id="ends in the night"),
+    ],
+)
+def test_what_ends_in_the_night(size, hours, validity, expected):
+    count, why = lost(size, hours, validity)
+    assert count == pytest.approx(expected, abs=2)
+    assert why == ("HOURS" if expected else None)
+
+
+def test_a_number_that_is_open_takes_it_over():
+    """Nobody waits for the morning where another number works at night."""
+    night = closing(hot(), 0, 24)
+    assert lost(240, 24, 1, kinds=(OPEN, night)) == (0, None)
+
+
+def test_people_who_sleep():
+    """The number is open all day, those in New York are written to from one in the afternoon."""
+    people, shares = groups({NEW_YORK: 240}, DEFAULT)
+    count, why = lost(240, 24, 1, kinds=(closing(hot(), 0, 24),), people=people, shares=shares)
+    awake = next(windows for windows in people)[0]
+    closed = 24 - (awake.closes - awake.opens)
+    assert count == pytest.approx(10 * (closed - 1), abs=2)
+    assert why == "RECIPIENT_HOURS"
+
+
+def test_more_than_a_number_can_do():
+    """A thousand in eight hours, and five hundred a day: the rest waits for tomorrow, and ends."""
+    count, why = lost(1_000, 8, 1)
+    assert count == pytest.approx(500, abs=5)
+    assert why in {"PACE", "HOURS"}
+
+
+def test_what_waits_already_goes_first():
+    """Four hundred before it leave a hundred of the day's five hundred."""
+    busy = msgspec.structs.replace(OPEN, load=400)
+    assert lost(200, 7, 1, kinds=(busy,))[0] == pytest.approx(100, abs=5)
+    assert lost(200, 7, 1, before=400)[0] == pytest.approx(100, abs=5)
+
+
+def test_a_ceiling_for_the_fleet():
+    """One a minute for all of them: of a hundred and twenty an hour half ends."""
+    rules = Rules(DEFAULT, global_rpm=1)
+    count, why = lost(480, 4, 0.5, kinds=(OPEN, OPEN), rules=rules)
+    assert count == pytest.approx(210, abs=10)
+    assert why == "PACE"
+
+
+def test_none_are_lost_of_whom_nobody_could_ever_write_to():
+    """They are refused, and told as such."""
+    people, shares = groups({ZONE: 120, "Pacific/Honolulu": 120}, DEFAULT)
+    morning = closing(hot(), 9, 12)
+    assert lost(240, 24, 24, kinds=(morning,), people=people, shares=shares) == (0, None)
