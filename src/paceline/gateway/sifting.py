@@ -10,7 +10,7 @@ import msgspec
 
 from paceline.domain.errors import Unprocessable
 from paceline.domain.jobs import Contact
-from paceline.domain.numbers import canonical
+from paceline.domain.numbers import canonical, identity
 from paceline.domain.text import TEXT_LIMIT, render, variables
 from paceline.gateway.schemas import REJECTED_SHOWN, BadRow, ContactIn, Rejected
 from paceline.policy.hours import is_zone
@@ -78,10 +78,11 @@ class Sift:
             missing = self._names - contact.vars.keys() if fault == "MISSING_VARIABLE" else None
             self._reject(raw, fault, min(missing) if missing else None)
             return None
-        if to in self._seen:
+        person = identity(to)
+        if person in self._seen:
             self.duplicates += 1
             return None
-        self._seen.add(to)
+        self._seen.add(person)
         return contact
 
     def _fault(self, contact: Contact) -> str | None:
