@@ -9,7 +9,7 @@ CODES: dict[str, str] = {
     "BOOTSTRAP_KEY": "409: the key of the setting API_KEY is not revoked here; change the setting",
     "CONTACTS_REJECTED": "422: `strict` was asked for and some contacts are bad; details.rejected lists them",
     "DAILY_LIMIT_REACHED": "429: the named number has sent all it may send today; details.limit",
-    "EMPTY_TEXT": "400: the text is empty",
+    "EMPTY_TEXT": "400, or in `rejected`: the text is empty, or has nothing in it that could be seen",
     "FIELD_TOO_LONG": "in `rejected`: a field of this CSV row is too long; its column is in `variable`",
     "FORBIDDEN": "403: this key has not the scope that is needed",
     "HEADERS_TOO_LARGE": "431: the URL and the headers together are too long; details.limit in bytes",
