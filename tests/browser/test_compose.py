@@ -172,6 +172,31 @@ def test_an_image_goes_with_its_caption(site: Site, open_page: Open, tmp_path: P
     assert job.mode == "image"
 
 
+def test_while_a_picture_is_under_way_none_is_shown_and_a_plan_waits_for_it(
+    site: Site, open_page: Open, tmp_path: Path
+) -> None:
+    """The old one is neither shown nor sent any more, the new one not yet."""
+    first, second = tmp_path / "first.png", tmp_path / "second.png"
+    for path in (first, second):
+        path.write_bytes(PIXEL)
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920018")
+    page.get_by_label("Kind").select_option("image")
+    drop(page, first, 1)
+    expect(page.locator(".bubble-image")).to_be_visible()
+    plan(page)
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+    with site.platform.frozen("gateway"):
+        drop(page, second, 1)
+        expect(page.get_by_text("second.png is being stored…")).to_be_visible()
+        expect(page.locator(".bubble-image")).to_be_hidden()
+        expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
+        plan(page)
+    expect(page.get_by_text("second.png, ")).to_be_visible()
+    expect(page.locator(".bubble-image")).to_be_visible()
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+
+
 def test_what_is_missing_is_said_beside_its_field(open_page: Open) -> None:
     page = open_page("/compose")
     numbers = page.get_by_label("Numbers, one on each line")
@@ -183,7 +208,7 @@ def test_what_is_missing_is_said_beside_its_field(open_page: Open) -> None:
     plan(page)
     expect(page.get_by_role("alert")).to_contain_text("{{name}} has no value: plain numbers bring none.")
     numbers.fill("name,city\nAda,London")
-    expect(page.get_by_role("alert").first).to_contain_text("no column has phone numbers in it")
+    expect(page.get_by_role("alert").first).to_contain_text("must name the columns")
     expect(page.get_by_role("button", name="Send to")).to_have_count(0)
 
 

@@ -12,7 +12,7 @@ from paceline.cli import paging
 from paceline.cli.exits import Exit
 from paceline.launcher.data import DataDirectory
 
-from .conftest import Standin, run
+from .conftest import Answer, Standin, run
 
 KEY = {
     "keyId": "01K",
@@ -230,6 +230,60 @@ def test_exit_codes(standin: Standin, status: int, body: Any, exit_code: int, wo
         assert (result.exit_code, result.stdout) == (exit_code, ""), arguments
         assert words in result.stderr
         assert "key-of-the-data-directory" not in result.stderr
+
+
+def fails(fault: Exception) -> Answer:
+    def answer(_request: httpx.Request) -> httpx.Response:
+        raise fault
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("send", "447700900300", "Hello"), id="send"),
+        pytest.param(("jobs", "create", "-", "Hello"), id="jobs create"),
+        pytest.param(("dead-letters", "replay", "01K:0"), id="replay"),
+        pytest.param(("dead-letters", "replay-all", "--yes"), id="replay-all"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("answer", "exit_code"),
+    [
+        pytest.param(fails(httpx.ReadTimeout("slow")), 3, id="no answer in time"),
+        pytest.param(fails(httpx.ReadError("reset")), 3, id="the connection broke"),
+        pytest.param(lambda _: httpx.Response(503, json=error("UNAVAILABLE")), 3, id="its store is away"),
+        pytest.param(lambda _: httpx.Response(500, json=error("INTERNAL")), 1, id="broken"),
+        pytest.param(lambda _: httpx.Response(200, json={}), 1, id="an answer nobody can read"),
+    ],
+)
+def test_what_may_have_been_accepted_says_so_and_how_to_repeat_it(
+    standin: Standin, answer: Answer, exit_code: int, arguments: tuple[str, ...]
+) -> None:
+    """Typed again without the key it would be a second message."""
+    standin.answer = answer
+    result = run(*arguments, stdin="to\n447700900300\n")
+    assert (result.exit_code, result.stdout) == (exit_code, "")
+    assert "may have been accepted" in result.stderr
+    key = standin.asked[0].headers["Idempotency-Key"]
+    assert f"--idempotency-key {key}" in result.stderr
+    run(*arguments, "--idempotency-key", key, stdin="to\n447700900300\n")
+    first, second = standin.asked
+    assert second.headers["Idempotency-Key"] == key
+    assert (second.url, second.content) == (first.url, first.content)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(fails(httpx.ConnectError("refused")), id="nobody there"),
+        pytest.param(lambda _: httpx.Response(400, json=error("INVALID_NUMBER")), id="refused"),
+    ],
+)
+def test_what_was_certainly_not_accepted_does_not_say_so(standin: Standin, answer: Answer) -> None:
+    standin.answer = answer
+    assert "may have been accepted" not in run("send", "447700900300", "Hello").stderr
 
 
 def test_nobody_there_is_3(standin: Standin) -> None:

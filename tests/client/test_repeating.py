@@ -151,6 +151,38 @@ def test_the_key_is_the_callers_or_one_for_each_call_and_the_same_at_every_try(c
     assert len({request.content for request in standin.asked}) == 1
 
 
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(TIMEOUT, id="no answer"),
+        pytest.param(NOBODY, id="nobody there"),
+        pytest.param(AWAY, id="away"),
+        pytest.param(error(500, "INTERNAL"), id="broken"),
+        pytest.param(good(something="else"), id="an answer of somebody else"),
+    ],
+)
+def test_an_error_tells_the_key_under_which_to_repeat_it(client: Build, last: Step) -> None:
+    with pytest.raises(PacelineError) as lost:
+        client(Standin(last), outside=outside(new_key=lambda: "made-up")).send("1", "hello")
+    assert lost.value.idempotency_key == "made-up"
+    with pytest.raises(PacelineError) as lost:
+        client(Standin(last)).send("1", "hello", idempotency_key="mine")
+    assert lost.value.idempotency_key == "mine"
+
+
+def test_what_sends_nothing_has_no_key(client: Build) -> None:
+    with pytest.raises(Unreachable) as lost:
+        client(Standin(TIMEOUT)).jobs.list()
+    assert lost.value.idempotency_key is None
+
+
+@pytest.mark.parametrize("first", [TIMEOUT, AWAY], ids=["no answer", "away"])
+def test_it_may_be_done_if_any_try_may_have_arrived(client: Build, first: Step) -> None:
+    with pytest.raises(Unreachable) as lost:
+        client(Standin(first, NOBODY)).send("1", "hello")
+    assert lost.value.maybe_done
+
+
 def test_without_a_key_of_ones_own_no_two_are_alike(client: Build) -> None:
     standin = Standin(SENT)
     p = client(standin, outside=None)

@@ -177,6 +177,12 @@ class TestRejected:
         assert refused(answer, 400, "MISSING_VARIABLE", "message")["details"]["variable"] == "name"
 
 
+@pytest.mark.parametrize("name", ["phone", "Phone number", "WhatsApp", "MSISDN", "phone_number"])
+async def test_the_numbers_column_may_be_called_so(platform: Platform, name: str) -> None:
+    job = await accepted(platform, f"id;{name};name\n972541111111;{FRIEND};Ada\n", text="Hello {{name}}")
+    assert await contacts(platform, job) == [{"to": FRIEND, "vars": {"name": "Ada"}}]
+
+
 class TestRefused:
     @pytest.mark.parametrize(
         ("body", "code", "field", "line"),
@@ -186,7 +192,10 @@ class TestRefused:
             pytest.param(b"to,name\n", "INVALID_REQUEST", "contacts", None, id="only a header"),
             pytest.param(b"to,name\n\n\n", "INVALID_REQUEST", "contacts", None, id="a header and empty lines"),
             pytest.param(b"972529876543,Ada\n", "INVALID_CSV", "to", 1, id="no header"),
-            pytest.param(b"phone,name\n972529876543,Ada\n", "INVALID_CSV", "to", 1, id="no column to"),
+            pytest.param(b"Mobile,972529876543\nAda,972529876544\n", "INVALID_CSV", "to", 1, id="a firm, no header"),
+            pytest.param(b"to,972529876543\n1,2\n", "INVALID_CSV", "to", 1, id="a number as a name"),
+            pytest.param(b"id,name\n972529876543,Ada\n", "INVALID_CSV", "to", 1, id="no column of numbers"),
+            pytest.param(b"phone,mobile\n972529876543,1\n", "INVALID_CSV", "to", 1, id="two columns of numbers"),
             pytest.param(b"\nto\n972529876543\n", "INVALID_CSV", "to", 1, id="an empty first line"),
             pytest.param(b"to\tname\n972529876543\tAda\n", "INVALID_CSV", "to", 1, id="tabs"),
             pytest.param(b"to,name,name\n972529876543,a,b\n", "INVALID_CSV", "name", 1, id="a column twice"),

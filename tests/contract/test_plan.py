@@ -74,6 +74,25 @@ async def test_contacts_are_counted_as_a_job_would(platform: Platform) -> None:
     assert (bare["accepted"], bare["suppressed"], bare["duplicates"]) == (5, 1, 1)
 
 
+@pytest.mark.parametrize(
+    "notations",
+    [
+        pytest.param(["+55 11 98765-4321", "551187654321", "+55 (0)11 8765 4321"], id="Brazil"),
+        pytest.param(["5491123456789", "+54 11 2345-6789"], id="Argentina"),
+        pytest.param(["+52 1 55 1234 5678", "+52 55 1234 5678"], id="Mexico"),
+        pytest.param(["+972 54 123 4567", "9720541234567"], id="a trunk 0"),
+    ],
+)
+async def test_a_person_in_two_notations_gets_a_job_once(platform: Platform, notations: list[str]) -> None:
+    """They were written to once for each way in which their number was written."""
+    await platform.connect()
+    for contacts in (notations, [{"to": to, "vars": {}} for to in reversed(notations)]):
+        plan = await ask(platform, contacts=contacts)
+        job = await platform.post_job(contacts=contacts)
+        for answer in (plan, job):
+            assert (answer["accepted"], answer["duplicates"], answer["rejected"]) == (1, len(notations) - 1, [])
+
+
 async def test_what_would_expire(platform: Platform) -> None:
     """What does not fit into the validity is counted, with the reason."""
     await platform.connect()

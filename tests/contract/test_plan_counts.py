@@ -62,7 +62,9 @@ contacts = st.lists(
     min_size=1,
     max_size=12,
 )
-texts = st.sampled_from(["hello", "hello {{name}}", "{{name}} {{name}} from {{ city }}", "x" * 4_096])
+texts = st.sampled_from(
+    ["hello", "hello {{name}}", "{{name}} {{name}} from {{ city }}", " {{name}}\u200b{{city}}", "x" * 4_096]
+)
 
 
 class Nobody:

@@ -146,6 +146,43 @@ async def test_what_cannot_be_a_session_is_a_404_like_any_unknown_one(platform: 
         refused(await send(platform, sessionId=session), 404, "UNKNOWN_SESSION", "sessionId")
 
 
+NAMING = [
+    pytest.param("/api/v1/send", {"to": FRIEND, "message": "hi"}, id="send"),
+    pytest.param("/api/v1/send/batch", {"messages": [{"to": FRIEND, "text": "hi"}]}, id="batch"),
+    pytest.param("/v1/jobs", {"contacts": [FRIEND], "text": "hi"}, id="job"),
+    pytest.param("/v1/jobs/plan", {"contacts": [FRIEND], "text": "hi"}, id="plan"),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), NAMING)
+async def test_what_is_for_a_number_that_was_removed_is_refused(
+    platform: Platform, path: str, body: dict[str, Any]
+) -> None:
+    """It was queued for a number that nobody serves any more, and waited in vain until it expired."""
+
+    async def post(**name: str) -> Any:
+        return await platform.gateway.post(path, json={**body, **name})
+
+    await platform.connect()
+    assert (await platform.orchestrator.delete(f"/api/sessions/{SESSION}")).status_code == 202
+    async with platform.nothing_stored():
+        refused(await post(phone=PHONE), 404, "UNKNOWN_PHONE", "phone")
+        refused(await post(sessionId=SESSION), 409, "SESSION_REMOVING", "sessionId")
+    assert (await platform.store.fleet.finish_removal(SESSION, now_ms=NOON)).code == "OK"
+    async with platform.nothing_stored():
+        refused(await post(phone=PHONE), 404, "UNKNOWN_PHONE", "phone")
+        refused(await post(sessionId=SESSION), 404, "UNKNOWN_SESSION", "sessionId")
+    await platform.connect("s2")
+    assert (await post(phone=PHONE)).status_code in (200, 202)
+
+
+async def test_a_number_is_served_while_one_of_its_sessions_stays(platform: Platform) -> None:
+    await platform.connect()
+    await platform.register("s2")
+    assert (await platform.orchestrator.delete(f"/api/sessions/{SESSION}")).status_code == 202
+    assert (await send(platform, phone=PHONE)).status_code == 200
+
+
 async def test_single_sends_follow_the_servers_strategy(platform: Platform) -> None:
     """With round_robin each goes to the next number, also to the same person."""
     await platform.connect()

@@ -40,7 +40,6 @@ def test_a_table_the_gateway_can_read_goes_as_it_is() -> None:
     [
         pytest.param("Phone,name\n4477,Ada", "to,name\n4477,Ada\n", "Phone", id="by its name"),
         pytest.param("Phone number,name\n4477,Ada", "to,name\n4477,Ada\n", "Phone number", id="in two words"),
-        pytest.param("name,contact\nAda,447700900301", "name,to\nAda,447700900301\n", "contact", id="by what is in it"),
         pytest.param("to\tname\n4477\tAda", "to,name\n4477,Ada\n", "", id="tabs of a spreadsheet"),
         pytest.param("to,First name\n4477,Ada", "to,First_name\n4477,Ada\n", "", id="a name the text can use"),
         pytest.param("to,2nd\n4477,Ada", "to,\n4477,Ada\n", "", id="a name it cannot use"),
@@ -58,13 +57,28 @@ def test_a_table_is_made_readable(text: str, csv: str, column: str) -> None:
         pytest.param("", "nothing", id="empty"),
         pytest.param(" \n", "nothing", id="blank"),
         pytest.param("to,name\n", "no row below", id="only a header"),
-        pytest.param("name,city\nAda,London\n", "no column has phone numbers", id="no numbers"),
+        pytest.param("name,city\nAda,London\n", "must name the columns", id="no numbers"),
+        pytest.param("name,id\nAda,447700900301\n", "must name the columns", id="numbers nobody named"),
+        pytest.param("phone,mobile\n4477,4478\n", "two columns", id="two that may be it"),
+        pytest.param("Mobile,447700900301\nAda,447700900302\n", "does not name", id="a firm called Mobile"),
+        pytest.param("447700900301,Ada\n447700900302,Bo\n", "does not name", id="rows without a header"),
+        pytest.param("447700900301,Ada\n", "does not name", id="a row without a header"),
+        pytest.param("447700900301,100012345678\n447700900302,100012345679\n", "does not name", id="ids beside"),
+        pytest.param("447700900301\n447700900302,100012345679\n", "does not name", id="ids beside the second"),
         pytest.param('to,name\n4477,"Ada\n', "as CSV", id="a quote left open"),
     ],
 )
 def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         read_text(text)
+
+
+def test_a_file_of_one_row_has_no_header_either() -> None:
+    """Pasted it is a list of numbers; a file with two columns is a table, as it is for the gateway."""
+    assert read_text("447700900301,447700900302").count == 2
+    with pytest.raises(Unreadable, match="does not name"):
+        read_file(b"447700900301,100012345678\n")
+    assert read_file(b"447700900301\n447700900302\n").count == 2
 
 
 def test_a_file_in_another_encoding() -> None:

@@ -1,8 +1,10 @@
 """One number in several notations: each of them names all of them, so a list that has one has the person."""
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from paceline.domain.numbers import canonical, notations, person
+from paceline.domain.numbers import canonical, identity, notations, person
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,29 @@ def test_each_notation_names_all_of_them(group: set[str]) -> None:
         assert found[0] == digits
         assert set(found) == group
         assert all(canonical(other) == other for other in found)
+    assert len({identity(digits) for digits in group}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("5511987654321", "5511987654322", id="another digit"),
+        pytest.param("551133334444", "5511933334444", id="a landline and a mobile"),
+        pytest.param("541123456789", "541123456780", id="Argentina"),
+        pytest.param("390612345678", "39612345678", id="Italy, where the 0 belongs to the number"),
+    ],
+)
+def test_two_numbers_are_two_people(one: str, other: str) -> None:
+    assert identity(one) != identity(other)
+
+
+@given(st.integers(10**9, 10**13).map(str))
+def test_a_number_has_the_identity_of_all_its_notations_and_of_nobody_else(digits: str) -> None:
+    assume(canonical(digits) == digits)
+    assert {identity(same) for same in notations(digits)} == {identity(digits)}
+    neighbour = str(int(digits) + 1)
+    if canonical(neighbour) == neighbour and neighbour not in notations(digits):
+        assert identity(neighbour) != identity(digits)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ ISRAEL = "972541234567"
         pytest.param("+1 (212) 555-0100", "12125550100", id="one-digit country"),
         pytest.param("+39 06 698 12345", "390669812345", id="Italian zero belongs to the number"),
         pytest.param("+54 9 11 1234-5678", "5491112345678", id="Argentine mobile"),
+        pytest.param("+52 1 55 1234 5678", "525512345678", id="Mexico with the 1 of WhatsApp's ids"),
+        pytest.param("5215512345678@s.whatsapp.net", "525512345678", id="a Mexican id"),
+        pytest.param("+52 55 1234 5678", "525512345678", id="Mexico without it"),
         pytest.param("+49 1512 3456789", "4915123456789", id="Germany"),
         pytest.param("+800 1234 5678", "80012345678", id="no country: international freephone"),
         pytest.param("+1 999 555 0100", "19995550100", id="unlikely but possible"),
@@ -57,6 +60,9 @@ def test_spellings_of_a_number(raw, digits):
         pytest.param("972541234567\x00", id="NUL"),
         pytest.param("972\n541234567", id="newline inside"),
         pytest.param("97254123", id="too short"),
+        pytest.param("52155123456", id="Mexico, a digit too few for the 1"),
+        pytest.param("52155123456789", id="Mexico, a digit too many for the 1"),
+        pytest.param("5225512345678", id="Mexico, another digit than the 1"),
         pytest.param("9725412345678901", id="too long"),
         pytest.param("999123456789", id="no such country"),
         pytest.param("1" * 65, id="longer than any number"),
@@ -98,7 +104,7 @@ def test_agrees_with_the_library(digits):
     national trunk prefix behind the country code, which the library silently removes: the digits are the recipient's
     WhatsApp address, so we refuse rather than repair.
     """
-    ours = canonical(f"+{digits}") is not None
+    ours = canonical(f"+{digits}") == digits
     try:
         number = phonenumbers.parse(f"+{digits}")
     except NumberParseException:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paceline.domain.text import render, variables
+from paceline.domain.text import is_bare, is_blank, render, variables
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,27 @@ def test_values_are_never_scanned_again(parts, a, b):
     if variables(text) <= set(values):
         pieces = re.split(r"\{\{\s*([ab])\s*\}\}", text)
         assert render(text, values) == "".join(values[p] if i % 2 else p for i, p in enumerate(pieces))
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\t", "\u200b\ufeff", "\u00a0\u3000", "\u2800", "\u3164", "\u200e \u2060"], ids=ascii
+)
+def test_nothing_to_see(text: str) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a", " . ", "\u200b\u05e9", "\u2764\ufe0f", "\U0001f468\u200d\U0001f467", "\u0301", "\U0001faea"],
+    ids=ascii,
+)
+def test_something_to_see(text: str) -> None:
+    """Also a sign that is newer than this Python."""
+    assert not is_blank(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"), [("{{a}}", True), (" {{a}}\u200b{{b}}", True), ("{{a}}!", False), ("a", False)]
+)
+def test_nothing_but_variables(text: str, bare: bool) -> None:
+    assert is_bare(text) is bare

@@ -10,6 +10,7 @@ from paceline.cli.ending import fail
 from paceline.cli.exits import Exit
 from paceline.cli.inputs import Yes, confirm, moment
 from paceline.cli.paging import Paging, pages
+from paceline.cli.sending import IdempotencyKey
 from paceline.cli.showing import facts, say, table, when, when_and_ago
 
 if TYPE_CHECKING:
@@ -112,14 +113,14 @@ def _letter(letter: "DeadLetter") -> None:
 
 @letters_app.command()
 @asking
-def replay(letter: LetterId, api: GatewayApi, again: Again = False) -> None:
+def replay(letter: LetterId, api: GatewayApi, again: Again = False, idempotency_key: IdempotencyKey = None) -> None:
     """Send one again, as a new job whose message id is printed.
 
     Example: `paceline dead-letters replay 01KKBK4FE0S7MP2BKPJTKCXK0V:0`
     """
     from paceline.client import requests_lists as lists
 
-    api.show(lists.replay(letter, again=again), _replayed)
+    api.show(lists.replay(letter, again=again, idempotency_key=idempotency_key), _replayed)
 
 
 def _replayed(answer: "Replayed") -> None:
@@ -140,6 +141,7 @@ def replay_all(
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="At most so many.")] = 100,
     again: Again = False,
+    idempotency_key: IdempotencyKey = None,
     yes: Yes = False,
 ) -> None:
     """Send all that match again; a new job for each old one, whose ids are printed.
@@ -158,6 +160,7 @@ def replay_all(
         until=moment(until),
         limit=limit,
         again=again,
+        idempotency_key=idempotency_key,
     )
     api.show(call, _replayed_many)
 

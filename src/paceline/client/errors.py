@@ -8,7 +8,8 @@ PacelineError
 │   ├── NotFound        404
 │   ├── Conflict        409: it is in no state for this
 │   └── TooMany         429: slow down; retry_after_seconds
-├── Unreachable         no answer. `maybe_done` says whether the request may have been carried out all the same
+├── Unreachable         no answer. `maybe_done` says whether the request may have been carried out all the same;
+│   │                   one that sends is repeated safely under the error's `idempotency_key`
 │   └── Unavailable     502, 503, 504: the gateway, or its store, is away for the moment
 ├── BadAnswer           answered, but not like a service of Paceline
 ├── TimedOut            what was waited for has not happened yet; `last` is how it stands
@@ -23,6 +24,10 @@ from typing import Any
 
 class PacelineError(Exception):
     """Base of all that this client raises on purpose."""
+
+    idempotency_key: str | None = None
+    """Of a call that sends: the one it was asked under, its own or the caller's. Under it the call can be made again
+    without being done twice."""
 
 
 class Misused(PacelineError, ValueError):

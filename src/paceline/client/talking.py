@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from paceline.client.answers_jobs import Page
 from paceline.client.calls import CSV, JSON, Call, Repeat, Service
-from paceline.client.errors import BadAnswer, Misused, TimedOut
+from paceline.client.errors import BadAnswer, Misused, PacelineError, TimedOut, Unreachable
 from paceline.client.reading import AWAY, Ask, Lost, Pause, Reply, error_of, in_flight, read, retry_after
 
 MAX_PAGES = 10_000
@@ -87,7 +87,14 @@ class Talker:
 
     def ask(self, call: Call[T]) -> Talk[T]:
         asked = self._asked(call)
-        tries = 0
+        try:
+            return (yield from self._repeated(call, asked))
+        except PacelineError as error:
+            error.idempotency_key = asked.headers.get("Idempotency-Key")
+            raise
+
+    def _repeated(self, call: Call[T], asked: Ask) -> Talk[T]:
+        tries, maybe_done = 0, False
         while True:
             tries += 1
             heard = yield asked
@@ -95,6 +102,9 @@ class Talker:
             if isinstance(heard, Reply) and heard.is_good:
                 return read(heard, call.answer, self.where[call.service])
             error = error_of(heard, self.where[call.service], tries)
+            if isinstance(error, Unreachable):
+                # An earlier try may have arrived, though this one has not.
+                error.maybe_done = maybe_done = maybe_done or error.maybe_done
             pause = None
             if may_repeat(call.repeat, heard):
                 pause = self.retries.pause(tries, retry_after(heard), self.outside.rng)

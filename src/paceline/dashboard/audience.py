@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from paceline.domain.columns import ACCEPTED, NoNumberColumn, number_column
 from paceline.domain.text import render, variables
 
 SHOWN = 20
@@ -20,7 +21,6 @@ OWN_COLUMNS = ("to", "clientRef", "timezone")
 
 _SEPARATORS = re.compile(r"[\n,;\t]")
 _NUMBER = re.compile(r"\+?[\d\s().\-–/]{5,}(@[a-z.]+)?", re.ASCII)
-_NUMBER_NAMES = ("to", "phone", "number", "mobile", "cell", "tel", "whatsapp", "msisdn", "telephone", "phonenumber")
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
 _BEGINS_A_NAME = re.compile(r"[^\W\d]")
 
@@ -54,18 +54,23 @@ class Filled(msgspec.Struct, frozen=True):
 
 
 def read_text(text: str) -> Audience:
-    """What was pasted. A first line that names columns makes a table of it."""
+    """What was pasted. A first line that names columns makes a table of it; numbers may stand in one line, with marks
+    between them."""
+    return _read(text, is_file=False)
+
+
+def _read(text: str, *, is_file: bool) -> Audience:
     lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
     if not lines:
         raise Unreadable("there is nothing in it")
     if any(_NUMBER.fullmatch(cell.strip()) for cell in _SEPARATORS.split(lines[0])):
-        return _plain(lines)
+        return _plain(lines, is_file=is_file)
     return _table(text.removeprefix("\ufeff"), max(",;\t", key=lines[0].count))
 
 
 def read_file(data: bytes) -> Audience:
     try:
-        return read_text(data.decode("utf-8-sig"))
+        return _read(data.decode("utf-8-sig"), is_file=True)
     except UnicodeDecodeError as error:
         raise Unreadable("it is not UTF-8; from a spreadsheet, save it as “CSV UTF-8”") from error
 
@@ -76,8 +81,12 @@ def fill(text: str, values: Mapping[str, str]) -> Filled:
     return Filled(render(text, shown), missing)
 
 
-def _plain(lines: Iterable[str]) -> Audience:
-    numbers = tuple(part.strip() for line in lines for part in _SEPARATORS.split(line) if part.strip())
+def _plain(lines: list[str], *, is_file: bool) -> Audience:
+    """Several cells in a line are columns that nobody named, unless one line of numbers was pasted."""
+    rows = [[part.strip() for part in _SEPARATORS.split(line) if part.strip()] for line in lines]
+    if max(map(len, rows)) > 1 and (is_file or len(rows) > 1 or not all(map(_NUMBER.fullmatch, rows[0]))):
+        raise Unreadable(f"the first row does not name the columns; put names above it, the numbers' {ACCEPTED}")
+    numbers = tuple(part for row in rows for part in row)
     return Audience(count=len(numbers), shown=tuple(Recipient(to) for to in numbers[:SHOWN]), numbers=numbers)
 
 
@@ -89,7 +98,10 @@ def _table(text: str, delimiter: str) -> Audience:
     named, rows = [name.strip() for name in rows[0]], rows[1:]
     if not rows:
         raise Unreadable("there is no row below the first, which names the columns")
-    place = _number_place(named, rows)
+    try:
+        place = number_column(named)
+    except NoNumberColumn as error:
+        raise Unreadable(str(error)) from error
     names = list(_names(named, place))
     columns = tuple(name for name in names if name and name not in OWN_COLUMNS)
     shown = tuple(_recipient(names, row, columns) for row in rows[:SHOWN])
@@ -102,19 +114,6 @@ def _table(text: str, delimiter: str) -> Audience:
         number_column=named[place] if named[place] != "to" else "",
         csv=text if as_it_is else _written([names, *rows]),
     )
-
-
-def _number_place(named: list[str], rows: list[list[str]]) -> int:
-    """Which column holds the numbers: by its name, else by what is in it."""
-    plain = [re.sub(r"[\W_]", "", name).lower() for name in named]
-    for name in _NUMBER_NAMES:
-        if name in plain:
-            return plain.index(name)
-    for place in range(len(named)):
-        some = [row[place].strip() for row in rows[:SHOWN] if len(row) > place]
-        if some and all(_NUMBER.fullmatch(cell) for cell in some):
-            return place
-    raise Unreadable("no column has phone numbers in it; name the one that does “to” in the first row")
 
 
 def _names(named: list[str], place: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from paceline.client.requests_sending import JobOptions
 from paceline.dashboard.audience import Audience
-from paceline.domain.text import TEXT_LIMIT, variables
+from paceline.domain.text import TEXT_LIMIT, is_blank, variables
 
 SPREAD_LIMIT = 43_200
 """A month in minutes, as the gateway has it."""
@@ -67,7 +67,7 @@ class Draft:
         return options
 
     def _text_fault(self) -> str:
-        if not self.text.strip() and self.mode == "message":
+        if is_blank(self.text) and self.mode == "message":
             return "Nothing to say yet."
         if len(self.text) > TEXT_LIMIT:
             return f"{len(self.text):,} characters; a message has at most {TEXT_LIMIT:,}."

@@ -63,7 +63,7 @@ def create_app(
 
 
 def _health(engine: Engine, store: Store) -> Handler:
-    @get("/health", summary="Is it working?", tags=["Service"], security=[])
+    @get("/health", summary="Is it working?", tags=["Service"], security=[], opt={"any_query": True})
     async def health() -> Health:
         """Open to everybody. 503 while the store does not answer."""
         return Health(

@@ -10,7 +10,7 @@ CODES: dict[str, str] = {
     "CONTACTS_REJECTED": "422: `strict` was asked for and some contacts are bad; details.rejected lists them",
     "DAILY_LIMIT_REACHED": "429: the named number has sent all it may send today; details.limit",
     "DEMO_POLICY": "409: the demo policy has no limits, so it takes simulated numbers only; start with another one",
-    "EMPTY_TEXT": "400: the text is empty",
+    "EMPTY_TEXT": "400, or in `rejected`: the text is empty, or has nothing in it that could be seen",
     "FIELD_TOO_LONG": "in `rejected`: a field of this CSV row is too long; its column is in `variable`",
     "FORBIDDEN": "403: this key has not the scope that is needed",
     "HEADERS_TOO_LARGE": "431: the URL and the headers together are too long; details.limit in bytes",

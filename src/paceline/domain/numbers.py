@@ -1,9 +1,10 @@
 """Phone numbers: what a caller may write, the digits we keep, and the timezones a number may be in.
 
-A number is refused when it is not *possible* (country code, length), not when a table calls it unlikely. The same
-number may be written in several possible ways (`notations`): with its trunk 0 kept, or with a mobile digit that
-WhatsApp's own ids have or lack. Full parsing by the library costs about 40 µs a number, too much for 100,000 contacts
-in one request, so possibility is looked up in a table made from the library's own metadata.
+A number is refused when it is not *possible* (country code, length), not when a table calls it unlikely; only Mexico's
+old 521 is mended. The same number may be written in several possible ways (`notations`): with its trunk 0 kept, or with
+a mobile digit that WhatsApp's own ids have or lack; `identity` is the same for all of them. Full parsing by the library
+costs about 40 µs a number, too much for 100,000 contacts in one request, so possibility is looked up in a table made
+from the library's own metadata.
 """
 
 from collections import Counter
@@ -21,6 +22,9 @@ _NON_GEOGRAPHIC = "001"
 _MEXICO, _ARGENTINA, _BRAZIL = 52, 54, 55
 _MOBILE_DIGIT = {_MEXICO: (0, "1"), _ARGENTINA: (0, "9"), _BRAZIL: (2, "9")}
 """Where in the national number it stands, and which it is."""
+_MOBILE_CODES = frozenset(map(str, _MOBILE_DIGIT))
+_BRAZILS_MOBILES = "6789"
+"""What the others begin with is a landline; only mobile numbers got the ninth digit."""
 _COUNTRY_LENGTH = 3
 """A country code has at most so many digits; it and the length say whether a number is possible."""
 _FIRST = itemgetter(slice(_COUNTRY_LENGTH))
@@ -33,7 +37,7 @@ def canonical(raw: str) -> str | None:
     if len(raw) > _MAX_RAW_LENGTH:
         return None
     if raw.isascii() and raw.isdigit():
-        return raw if _is_possible(raw[:_COUNTRY_LENGTH], len(raw)) else None
+        return raw if _is_possible(raw[:_COUNTRY_LENGTH], len(raw)) else _without_mexicos_one(raw)
     text = raw.strip()
     for suffix in _SUFFIXES:
         text = text.removesuffix(suffix)
@@ -41,7 +45,7 @@ def canonical(raw: str) -> str | None:
     digits = text[1:] if text.startswith("+") else text
     if not digits.isascii() or not digits.isdigit():
         return None
-    return digits if _is_possible(digits[:_COUNTRY_LENGTH], len(digits)) else None
+    return digits if _is_possible(digits[:_COUNTRY_LENGTH], len(digits)) else _without_mexicos_one(digits)
 
 
 def plainly_canonical(raws: Sequence[str]) -> list[str]:
@@ -97,14 +101,26 @@ def person(raw: str) -> str | None:
     text = text.translate(_DECORATION).removeprefix("+")
     if not text.isascii() or not text.isdigit():
         return None
-    others = [other for other in _same_number(text) if canonical(other) is not None]
+    others = [other for other in _same_number(text) if canonical(other) == other]
     return min(others) if others else None
 
 
 def notations(digits: str) -> tuple[str, ...]:
     """Every possible way to write this number, the given one first. The same set for each of its members."""
-    others = (other for other in sorted(_same_number(digits)) if other != digits and canonical(other) is not None)
+    others = (other for other in sorted(_same_number(digits)) if other != digits and canonical(other) == other)
     return (digits, *others)
+
+
+def identity(digits: str) -> str:
+    """What all notations of a number have in common, and no other number has. Of most it is the digits themselves,
+    which is told at once."""
+    country, has_trunk_zero = _habits(digits[:_COUNTRY_LENGTH])
+    length = len(country)
+    if has_trunk_zero and digits[length : length + 1] == "0":
+        digits = country + digits[length + 1 :]
+    if country in _MOBILE_CODES:
+        return country + _without_mobile_digit(int(country), digits[length:])
+    return digits
 
 
 @lru_cache(maxsize=65_536)
@@ -139,6 +155,20 @@ def _country(digits: str) -> tuple[int, str] | None:
     return None
 
 
+@lru_cache(maxsize=1024)
+def _habits(first: str) -> tuple[str, bool]:
+    """Of the numbers that begin so: their country's code, and whether a trunk 0 may stand behind it."""
+    parts = _country(first)
+    return ("", False) if parts is None else (str(parts[0]), _has_trunk_zero(parts[0]))
+
+
+def _without_mexicos_one(digits: str) -> str | None:
+    """The 1 behind 52 is dialled no more, but people in Mexico know their WhatsApp number with it."""
+    country = str(_MEXICO)
+    long = f"{country}{_MOBILE_DIGIT[_MEXICO][1]}"
+    return country + digits[len(long) :] if digits.startswith(long) and len(digits) == len(country) + _LONG else None
+
+
 def _same_number(digits: str) -> set[str]:
     parts = _country(digits)
     if parts is None:
@@ -154,16 +184,20 @@ def _with_or_without_mobile_digit(country: int, national: str) -> set[str]:
     """Mexico's 1, Argentina's 9 and Brazil's ninth digit: WhatsApp's ids have one form, address books the other."""
     if country not in _MOBILE_DIGIT:
         return {national}
-    at, digit = _MOBILE_DIGIT[country]
-    if len(national) == _LONG and national[at] == digit:
-        short = national[:at] + national[at + 1 :]
-    elif len(national) == _LONG - 1:
-        short = national
-    else:
+    short = _without_mobile_digit(country, national)
+    if len(short) != _LONG - 1 or (country == _BRAZIL and short[2] not in _BRAZILS_MOBILES):
         return {national}
-    if country == _BRAZIL and short[2] not in "6789":
-        return {national}  # A landline; only mobile numbers got the ninth digit.
+    at, digit = _MOBILE_DIGIT[country]
     return {short, short[:at] + digit + short[at:]}
+
+
+def _without_mobile_digit(country: int, national: str) -> str:
+    at, digit = _MOBILE_DIGIT[country]
+    if len(national) != _LONG or national[at] != digit:
+        return national
+    if country == _BRAZIL and national[at + 1] not in _BRAZILS_MOBILES:
+        return national
+    return national[:at] + national[at + 1 :]
 
 
 @lru_cache(maxsize=512)

@@ -67,7 +67,7 @@ def create_app(
 
 
 def _health(store: Store) -> Handler:
-    @get("/health", summary="Is it working?", tags=["Service"], security=[])
+    @get("/health", summary="Is it working?", tags=["Service"], security=[], opt={"any_query": True})
     async def health() -> dict[str, str]:
         """Open to everybody. 503 while the store does not answer."""
         await store.pacers.queue_status((("due", "ZCARD", keyspace.due()),))

@@ -9,7 +9,7 @@ import msgspec
 from paceline.domain.errors import BadRequest, TooMany
 from paceline.domain.media import Mode
 from paceline.domain.numbers import canonical
-from paceline.domain.text import TEXT_LIMIT, render, variables
+from paceline.domain.text import TEXT_LIMIT, is_blank, render, variables
 from paceline.domain.times import moment_ms
 from paceline.gateway.schemas import JobRequest
 from paceline.policy import hours
@@ -57,16 +57,16 @@ def media(mode: Mode, media_ref: str | None, media_url: str | None) -> None:
 
 def template(text: str, field: str) -> None:
     """A text with variables: what is certain for every recipient; the rest is judged contact by contact."""
-    if not text.strip():
-        raise BadRequest("EMPTY_TEXT", "the text is empty", field=field)
+    if is_blank(text):
+        raise BadRequest("EMPTY_TEXT", "there is nothing to see in the text", field=field)
     named = variables(text)
     _length(len(render(text, dict.fromkeys(named, "")) if named else text), field)
 
 
 def plain_text(text: str, field: str) -> None:
     """A text that goes out exactly as it is."""
-    if not text.strip():
-        raise BadRequest("EMPTY_TEXT", "the text is empty", field=field)
+    if is_blank(text):
+        raise BadRequest("EMPTY_TEXT", "there is nothing to see in the text", field=field)
     _length(len(text), field)
 
 

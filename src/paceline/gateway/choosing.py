@@ -4,7 +4,7 @@ chosen when it is accepted.
 Neighbours: `intake` asks, `picture` knows the fleet, `policy.routing` decides.
 """
 
-from paceline.domain.errors import BadRequest, NotFound
+from paceline.domain.errors import BadRequest, Conflict, NotFound
 from paceline.domain.jobs import Job
 from paceline.gateway import checks
 from paceline.gateway.picture import LATER, Picture
@@ -23,14 +23,24 @@ class Choosing:
         """The number of a session."""
         owner = await self._store.sessions.phone_of(session_id) if checks.is_session_id(session_id) else None
         if owner is None:
-            raise NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")
+            raise _unknown_session()
+        return owner
+
+    async def _staying(self, session_id: str) -> str:
+        """Its number. If it is on its way out, nobody might be left to send what is taken now."""
+        is_id = checks.is_session_id(session_id)
+        owner, is_removed = await self._store.sessions.owner_of(session_id) if is_id else (None, False)
+        if owner is None:
+            raise _unknown_session()
+        if is_removed:
+            raise Conflict("SESSION_REMOVING", "this session is being removed", field="sessionId")
         return owner
 
     async def named(self, session_id: str | None, phone: str | None) -> str | None:
         """The number a request names."""
         digits = None if phone is None else checks.number(phone, "phone")
         if session_id is not None:
-            owner = await self.owner_of(session_id)
+            owner = await self._staying(session_id)
             if digits is not None and digits != owner:
                 raise BadRequest("PHONE_MISMATCH", "this session belongs to another number", field="phone")
             return owner
@@ -66,3 +76,7 @@ class Choosing:
         if fleet.restricted:
             (known,) = await self._store.jobs.known_by(fleet.restricted[:RESTRICTED_ASKED], [to])
         return fleet.route(sticky, known=known, now_ms=now_ms)
+
+
+def _unknown_session() -> NotFound:
+    return NotFound("UNKNOWN_SESSION", "there is no such session", field="sessionId")

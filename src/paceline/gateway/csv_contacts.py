@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from paceline.domain.columns import NoNumberColumn, number_column
 from paceline.domain.errors import BadRequest
 from paceline.domain.jobs import MAX_CONTACTS
 from paceline.domain.text import TEXT_LIMIT
@@ -118,7 +119,7 @@ class Sheet:
             yield line
 
     def _header(self) -> tuple[str, list[str]]:
-        """The first line tells the delimiter: it is the one that makes a column `to` of it."""
+        """The first line tells the delimiter: it is the one that makes a column of numbers of it."""
         if b"\0" in self._body:
             line_number = self._body.count(b"\n", 0, self._body.index(b"\0")) + 1
             raise _unreadable("a NUL character; send the file as UTF-8", field="contacts", line=line_number)
@@ -127,12 +128,16 @@ class Sheet:
             raise _unreadable("the file is empty", field="contacts", line=1)
         if len(line) > ROW_LIMIT:
             raise self._too_long()
+        why = ""
         for delimiter in _DELIMITERS:
             names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
-            if "to" in names:
+            try:
+                names[number_column(names)] = "to"
+            except NoNumberColumn as error:
+                why = why or str(error)
+            else:
                 return delimiter, names
-        message = "the first row must name the columns, and one of them must be `to`"
-        raise _unreadable(message, field="to", line=1)
+        raise _unreadable(why, field="to", line=1)
 
     def _too_long(self) -> BadRequest:
         message = f"a row has at most {ROW_LIMIT:,} characters"

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from paceline.domain.numbers import plainly_canonical
-from paceline.domain.text import TEXT_LIMIT, occurrences, variables
+from paceline.domain.text import TEXT_LIMIT, is_bare, is_blank, occurrences, variables
 from paceline.gateway.schemas import BadRow, ContactIn
 from paceline.policy.hours import is_zone
 
@@ -32,9 +32,9 @@ def glance(contacts: Sequence[str | ContactIn], text: str) -> Glance:
     if not names and not people:
         return _glance(plainly_canonical(cast(Sequence[str], contacts)))
     digits = plainly_canonical([contact if isinstance(contact, str) else contact.to for contact in contacts])
-    zones = set(map(_ZONE_OF, people))
-    if not _are_good(contacts, people, zones, names, _room(text)):
-        for index in _in_doubt(contacts, zones, names, _room(text)):
+    zones, bare = set(map(_ZONE_OF, people)), names if is_bare(text) else frozenset[str]()
+    if bare or not _are_good(contacts, people, zones, names, _room(text)):
+        for index in _in_doubt(contacts, zones, names, bare, _room(text)):
             digits[index] = ""
     return _glance(digits, _timezones(contacts, digits) if zones - {None} else {})
 
@@ -70,18 +70,22 @@ def _are_good(
         return False
 
 
-def _in_doubt(contacts: Sequence[str | ContactIn], zones: set[str | None], names: Set[str], room: int) -> Iterator[int]:
-    """For another reason than their number."""
+def _in_doubt(
+    contacts: Sequence[str | ContactIn], zones: set[str | None], names: Set[str], bare: Set[str], room: int
+) -> Iterator[int]:
+    """For another reason than their number. `bare` are the variables that are all there is of the text."""
     known = _known(zones)
     for index, contact in enumerate(contacts):
-        if names if isinstance(contact, str) else _is_doubtful(contact, names, room, known):
+        if names if isinstance(contact, str) else _is_doubtful(contact, names, bare, room, known):
             yield index
 
 
-def _is_doubtful(contact: ContactIn, names: Set[str], room: int, known: set[str | None]) -> bool:
+def _is_doubtful(contact: ContactIn, names: Set[str], bare: Set[str], room: int, known: set[str | None]) -> bool:
     if contact.timezone not in known or type(contact) is BadRow:
         return True
-    return bool(names) and (not names <= contact.vars.keys() or max(map(len, contact.vars.values())) > room)
+    if names and (not names <= contact.vars.keys() or max(map(len, contact.vars.values())) > room):
+        return True
+    return bool(bare) and all(is_blank(contact.vars[name]) for name in bare)
 
 
 def _known(zones: set[str | None]) -> set[str | None]:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from paceline.domain.jobs import Contact, Job
+from paceline.domain.numbers import identity
 from paceline.gateway import checks
 from paceline.gateway.glance import glance
 from paceline.gateway.picture import Picture
@@ -104,7 +105,7 @@ class Planner:
             if count % CHUNK == CHUNK - 1:
                 await self._breathe()
         good = [*filter(None, look.digits), *(contact.to for contact in doubtful)] if look.doubtful else look.digits
-        people = set(good)
+        people = _each_once(good)
         suppressed = await self._store.guards.suppressed_among(people)
         sift.duplicates += len(good) - len(people)
         sift.suppressed = len(suppressed)
@@ -112,6 +113,14 @@ class Planner:
         sift.refuse(strict=request.strict, accepted=len(people))
         zones = _zones(list(people), look.timezones | {to.to: to.timezone for to in doubtful if to.timezone})
         return Counted(len(people), sift.suppressed, sift.duplicates, sift.rejected, zones)
+
+
+def _each_once(good: list[str]) -> set[str]:
+    """Of a person in several notations the first. Nearly always there is none, which is told faster."""
+    people = set(good)
+    if len(set(map(identity, people))) == len(people):
+        return people
+    return set({identity(to): to for to in reversed(good)}.values())
 
 
 def _zones(people: list[str], timezones: dict[str, str]) -> dict[str, int]:

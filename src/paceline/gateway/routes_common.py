@@ -13,12 +13,13 @@ from paceline.domain.text import variables
 from paceline.gateway import checks, csv_contacts
 from paceline.gateway.glance import people_among
 from paceline.gateway.schemas import JobRequest
+from paceline.kits import queries
 from paceline.kits.strict_json import Part
 from paceline.kits.web import AnyRequest, decode, read_body
 
 KEY = apidoc.KEY
-CSV_BODY = {"text_bodies": {"text/csv": csv_contacts.EXAMPLE}}
-"""In the documentation: this route takes a job's contacts as CSV too."""
+CSV_BODY = {"text_bodies": {"text/csv": csv_contacts.EXAMPLE}, "any_query": True}
+"""This route takes a job's contacts as CSV too; `read_job` minds its query."""
 
 Cursor = Annotated[str, QueryParameter(max_length=64, description="nextCursor of the page before")]
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000, description="items in a page")]
@@ -59,13 +60,13 @@ async def read_job(request: AnyRequest, breathe: Callable[[], Awaitable[None]]) 
     content_type, parameters = request.content_type
     if content_type != "text/csv":
         asked = _decoded(await read_body(request, _JobIn, part_of=_contacts_of))
-        for name in request.query_params:
+        for name, _ in queries.given(request):
             # It would be overlooked: `?strict=true` must not look as if it had been heard.
             raise BadRequest("INVALID_REQUEST", "a JSON body says this itself; only CSV has it here", field=name)
         return asked
     if parameters.get("charset", "utf-8").strip('"').lower() not in _UTF8:
         raise BadRequest("INVALID_CSV", "send the file as UTF-8", field="Content-Type")
-    asked = csv_contacts.options(request.query_params.multi_items())
+    asked = csv_contacts.options(queries.given(request))
     sheet = csv_contacts.Sheet(await request.body(), variables(asked.text))
     for _ in sheet.stretches():
         await breathe()

@@ -10,8 +10,8 @@ import msgspec
 
 from paceline.domain.errors import Unprocessable
 from paceline.domain.jobs import Contact
-from paceline.domain.numbers import canonical
-from paceline.domain.text import TEXT_LIMIT, render, variables
+from paceline.domain.numbers import canonical, identity
+from paceline.domain.text import TEXT_LIMIT, is_bare, is_blank, render, variables
 from paceline.gateway.schemas import REJECTED_SHOWN, BadRow, ContactIn, Rejected
 from paceline.policy.hours import is_zone
 
@@ -25,6 +25,7 @@ class Sift:
     def __init__(self, text: str) -> None:
         self._text = text
         self._names = variables(text)
+        self._is_bare = is_bare(text)
         self._seen: set[str] = set()
         # A look-up that fails is slow, and a whole list may carry the same mistake.
         self._zones: dict[str, bool] = {}
@@ -78,10 +79,11 @@ class Sift:
             missing = self._names - contact.vars.keys() if fault == "MISSING_VARIABLE" else None
             self._reject(raw, fault, min(missing) if missing else None)
             return None
-        if to in self._seen:
+        person = identity(to)
+        if person in self._seen:
             self.duplicates += 1
             return None
-        self._seen.add(to)
+        self._seen.add(person)
         return contact
 
     def _fault(self, contact: Contact) -> str | None:
@@ -91,7 +93,10 @@ class Sift:
             return None
         if not self._names <= contact.vars.keys():
             return "MISSING_VARIABLE"
-        return "TEXT_TOO_LONG" if len(render(self._text, contact.vars)) > TEXT_LIMIT else None
+        filled = render(self._text, contact.vars)
+        if self._is_bare and is_blank(filled):
+            return "EMPTY_TEXT"
+        return "TEXT_TOO_LONG" if len(filled) > TEXT_LIMIT else None
 
     def _is_zone(self, name: str) -> bool:
         if name not in self._zones:

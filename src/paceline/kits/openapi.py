@@ -158,7 +158,7 @@ def _codes(
     found = [*entry.errors.split(), *catalogue.common(handler)]
     content = operation.get("requestBody", {}).get("content", {})
     kinds = {parameter["in"] for parameter in operation.get("parameters", ())}
-    if content or "query" in kinds or "header" in kinds:
+    if content or "query" in kinds or "header" in kinds or not handler.opt.get("any_query"):
         found.append("INVALID_REQUEST")
     if JSON in content:
         found.append("INVALID_JSON")

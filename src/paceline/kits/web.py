@@ -1,8 +1,8 @@
 """An HTTP service as every one of ours is: one error shape, strict JSON, limits, request ids, its own documentation.
 
 Knows Litestar and nothing of the product. Neighbours: `web_errors` makes answers of errors, `openapi` the document,
-`docs_page` draws it as `/docs`, `bodies` and `strict_json` mind what comes in, `direct` has the way of hot routes,
-`http` serves the application.
+`docs_page` draws it as `/docs`, `bodies`, `strict_json` and `queries` mind what comes in, `direct` has the way of hot
+routes, `http` serves the application.
 """
 
 import logging
@@ -22,7 +22,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, Receive, Send
 
-from paceline.kits import docs_page, openapi, strict_json
+from paceline.kits import docs_page, openapi, queries, strict_json
 from paceline.kits.bodies import Bodies, BodyLimits, at_hand
 from paceline.kits.clock import stopwatch_s
 from paceline.kits.direct import Direct
@@ -150,6 +150,7 @@ def create_service(
 
     app = Litestar(
         route_handlers=[*routes, docs, openapi_json],
+        guards=[queries.known_only],
         exception_handlers={Exception: error_handler(translate)},
         openapi_config=OpenAPIConfig(
             title=title,

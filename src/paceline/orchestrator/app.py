@@ -255,7 +255,7 @@ def _webhook(inbound: Inbound, gate: WorkerGate, clock: Clock) -> Handler:
 
 
 def _health(store: Store) -> Handler:
-    @get("/health", summary="Is it working?", tags=["Service"], security=[])
+    @get("/health", summary="Is it working?", tags=["Service"], security=[], opt={"any_query": True})
     async def health() -> dict[str, str]:
         """Open to everybody. 503 while the store does not answer."""
         await store.outbox.waiting(["-"])

@@ -15,7 +15,7 @@ from paceline.domain.ids import derived_job_id, parse_task_id, task_id
 from paceline.domain.jobs import Contact, Job
 from paceline.domain.media import Media, Mode, fits
 from paceline.domain.numbers import canonical
-from paceline.domain.text import TEXT_LIMIT, variables
+from paceline.domain.text import TEXT_LIMIT, is_blank, variables
 from paceline.kits.failpoint import failpoint
 from paceline.kits.logging import request_id
 from paceline.orchestrator.registry import SESSION_ID
@@ -149,8 +149,8 @@ def _text(body: EnqueueBody) -> str:
 
 
 def _checked(text: str, field: str) -> str:
-    if not text.strip():
-        raise BadRequest("EMPTY_TEXT", "the text is empty", field=field)
+    if is_blank(text):
+        raise BadRequest("EMPTY_TEXT", "there is nothing to see in the text", field=field)
     if len(text) > TEXT_LIMIT:
         message = f"at most {TEXT_LIMIT:,} characters, this has {len(text):,}"
         raise BadRequest("TEXT_TOO_LONG", message, field=field, details={"limit": TEXT_LIMIT})

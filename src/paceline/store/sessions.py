@@ -176,8 +176,16 @@ class Sessions:
         phone: str | None = await self._caller.read_one("HGET", keys.session(session), "phone")
         return phone
 
+    async def owner_of(self, session: str) -> tuple[str | None, bool]:
+        """The number of a session, and whether that is on its way out."""
+        phone, removing = await self._caller.read_one("HMGET", keys.session(session), "phone", "removing")
+        return phone, removing == "1"
+
     async def is_registered(self, phone: str) -> bool:
-        return await self._caller.read_one("ZSCORE", keys.phones(), phone) is not None
+        """Whether it has a session that stays. What waits for a number without one waits in vain."""
+        ids = await self._caller.read_one("SMEMBERS", keys.phone_sessions(phone))
+        removing = await self._caller.read(*[("HGET", keys.session(id_), "removing") for id_ in ids]) if ids else []
+        return any(value != "1" for value in removing)
 
     async def phone_timezone(self, phone: str) -> str | None:
         zone: str | None = await self._caller.read_one("HGET", keys.phone(phone), "timezone")

@@ -73,6 +73,7 @@ def metrics_route(metrics: Metrics, keys: Keys) -> Handler:
         tags=["Service"],
         guards=[keys.requires("read")],
         security=KEY,
+        opt={"any_query": True},
     )
     async def metrics_page() -> Response[bytes]:
         """In Prometheus' text format; docs/metrics.md lists them."""

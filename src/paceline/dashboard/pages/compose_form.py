@@ -7,6 +7,7 @@ from functools import partial
 import msgspec
 from nicegui import ui
 
+from paceline.dashboard.attachment import Attachment
 from paceline.dashboard.audience import Audience, Unreadable, read_file, read_text
 from paceline.dashboard.draft import Draft
 from paceline.dashboard.parts.acting import act
@@ -35,6 +36,7 @@ class Form:
         self._on_change = on_change
         self._on_picture = on_picture
         self._fields: dict[str, Field] = {}
+        self._file = Attachment()
         # One reading after the other: an older list never replaces a newer one, and a plan waits for the last.
         self._reading = asyncio.Lock()
         with Panel("Recipients") as people, ui.element("div").classes("stack"):
@@ -164,6 +166,7 @@ class Form:
 
     def _mode_changed(self) -> None:
         mode = self._draft.mode
+        self._file.remove()
         self._draft.media_ref = ""
         self._on_picture("")
         self._file_box.clear()
@@ -177,18 +180,33 @@ class Form:
                     accept=ACCEPTS[mode],
                     most_bytes=FILE_BYTES,
                     small=True,
-                    on_shown=self._on_picture,
+                    on_shown=self._file_shown,
                 )
                 self._file_words = text("p", "", "hint").props('role="status" dir="auto"')
 
     async def _file_came(self, file: File) -> None:
-        asking = self._visit.api.media.upload(file.data, name=file.name, type=file.type or None)
+        turn = self._file.begin(file.name, len(file.data))
+        self._file_words.text = f"{file.name} is being stored…"
+        self._attached()
         async with self._reading:
-            stored = await act(self._visit, asking)
-        if stored is not None:
-            self._draft.media_ref = stored.media_ref
-            self._file_words.text = f"{file.name}, {stored.size / 1024:,.0f} kB, {stored.type}"
-            self._on_change()
+            if not self._file.is_current(turn):
+                return
+            stored = await act(
+                self._visit, self._visit.api.media.upload(file.data, name=file.name, type=file.type or None)
+            )
+            if not self._file.stored(turn, stored.media_ref if stored else ""):
+                return
+            self._file_words.text = f"{file.name}, {stored.size / 1024:,.0f} kB, {stored.type}" if stored else ""
+            self._attached()
+
+    def _file_shown(self, name: str, size: int, address: str) -> None:
+        self._file.seen(name, size, address)
+        self._on_picture(self._file.picture)
+
+    def _attached(self) -> None:
+        self._draft.media_ref = self._file.ref
+        self._on_picture(self._file.picture)
+        self._on_change()
 
     # When and how
 

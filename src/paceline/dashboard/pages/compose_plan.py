@@ -28,6 +28,7 @@ LIMITS = {
 REFUSALS = {
     "INVALID_NUMBER": "not a phone number",
     "MISSING_VARIABLE": "a variable has no value",
+    "EMPTY_TEXT": "nothing to read in the text",
     "TEXT_TOO_LONG": "the text gets too long",
     "TOO_MANY_COLUMNS": "more cells than columns",
     "FIELD_TOO_LONG": "a cell is too long",

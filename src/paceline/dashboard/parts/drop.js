@@ -26,6 +26,7 @@ export default {
       if (event.target.files.length) this.send(event.target.files[0]);
     },
     async send(file) {
+      if (this.busy) return;
       this.fault = "";
       if (file.size > this.most) {
         this.fault = `${file.name} is too large: at most ${Math.round(this.most / 1048576)} MB.`;
@@ -39,7 +40,10 @@ export default {
         // Whoever is no longer logged in is led to the door, which takes no file and answers 200.
         if (answer.redirected) this.fault = "Your login has ended, and the file was not taken. Load the page again.";
         else if (!answer.ok) this.fault = `The dashboard did not take it (${answer.status}). Load the page again.`;
-        else this.$emit("shown", file.type.startsWith("image/") ? URL.createObjectURL(file) : "");
+        else {
+          const address = file.type.startsWith("image/") ? URL.createObjectURL(file) : "";
+          this.$emit("shown", { name: file.name, size: file.size, address });
+        }
       } catch {
         this.fault = "The dashboard cannot be reached. Try again.";
       } finally {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nicegui.elements.upload import Upload
-from nicegui.events import GenericEventArguments, UploadEventArguments
+from nicegui.events import UploadEventArguments
 
 MEGABYTE = 1_048_576
 
@@ -18,7 +18,8 @@ class File:
 
 
 class Drop(Upload, component="drop.js"):
-    """`on_file` gets what was dropped; `on_shown` an address at which this browser has the picture, or nothing."""
+    """`on_file` gets what was dropped; `on_shown` its name and size, and an address at which this browser has
+    the picture, or nothing."""
 
     def __init__(
         self,
@@ -29,7 +30,7 @@ class Drop(Upload, component="drop.js"):
         accept: str = "",
         most_bytes: int = 32 * MEGABYTE,
         small: bool = False,
-        on_shown: Callable[[str], Any] | None = None,
+        on_shown: Callable[[str, int, str], Any] | None = None,
     ) -> None:
         super().__init__(label=label)
         self._on_file = on_file
@@ -37,7 +38,7 @@ class Drop(Upload, component="drop.js"):
         self.props.update(hint=hint, accept=accept, most=most_bytes, small=small, why="")
         self.on_upload(self._came)
         if on_shown is not None:
-            self.on("shown", lambda event: on_shown(_words(event)))
+            self.on("shown", lambda event: on_shown(*(event.args[part] for part in ("name", "size", "address"))))
 
     def set_fault(self, why: str) -> None:
         self.props["why"] = why
@@ -50,7 +51,3 @@ class Drop(Upload, component="drop.js"):
             return
         self.set_fault("")
         await self._on_file(File(event.file.name, event.file.content_type, await event.file.read()))
-
-
-def _words(event: GenericEventArguments) -> str:
-    return str(event.args)
