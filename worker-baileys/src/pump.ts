@@ -5,7 +5,7 @@
  */
 import type { Entry, ReceiptKind } from "./book.js";
 import type { Clock } from "./clock.js";
-import { LOGGED_OUT, type Pauses, pauseMs, ruleOf } from "./disconnects.js";
+import { LOGGED_OUT, type Pauses, pauseMs, ruleOf, WRONG_NUMBER } from "./disconnects.js";
 import type { Driver, DriverEvent } from "./driver/port.js";
 import { log } from "./log.js";
 import type { Poster } from "./poster.js";
@@ -99,7 +99,7 @@ export class EventPump {
       const { code, reason, expireSeconds } = event;
       const data = { code, reason, ...(expireSeconds === undefined ? {} : { expireSeconds }) };
       // The login goes with it, so no later life could find out again.
-      if (code === LOGGED_OUT) this.parts.poster.tellSurely("DISCONNECTED", data);
+      if (code === LOGGED_OUT || reason === WRONG_NUMBER) this.parts.poster.tellSurely("DISCONNECTED", data);
       // A ban often shows only when one comes back: that is news although the connection was gone before.
       else this.#tellConnection(false, "DISCONNECTED", data, rule.action === "stop");
     }
