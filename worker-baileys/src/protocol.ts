@@ -3,10 +3,10 @@
  * other side is `paceline.orchestrator.protocol`.
  *
  *     ProtocolError
- *     ├── Unavailable       no usable answer (network, timeout, 408, 429, 5xx): ask again later
+ *     ├── Unavailable       no usable answer (network, timeout, 408, 429, 5xx, somebody else's): ask again later
  *     ├── StaleEpoch        409 STALE_EPOCH: another instance took over
  *     ├── NotWanted         409 NOT_WANTED: this instance is not the one that should run
- *     └── RequestRefused    any other 4xx: asking again will not help
+ *     └── RequestRefused    any other 4xx of the orchestrator itself: asking again will not help
  */
 import type { SendError } from "./failures.js";
 

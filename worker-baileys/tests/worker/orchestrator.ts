@@ -50,6 +50,10 @@ export class StubOrchestrator {
   unknownGraceMs = 5_000;
   /** Answers every call so, as something in the way may. */
   broken: number | null = null;
+  /** Only these, by their last word; null breaks all. */
+  brokenCalls: readonly string[] | null = null;
+  /** What was answered so: calls, and webhooks by their event. */
+  readonly inVain: string[] = [];
   /** Given in place of every file. */
   mediaInstead: Buffer | null = null;
   #url = "";
@@ -112,13 +116,20 @@ export class StubOrchestrator {
     const body = (chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as Body;
     const url = new URL(request.url ?? "/", this.#url);
     const [status, answer] =
-      this.broken !== null
+      this.#breaks(url, body) && this.broken !== null
         ? ([this.broken, {}] as const)
         : request.headers["x-webhook-secret"] === SECRET
           ? await this.#answer(url, body, response)
           : error(401, "UNAUTHORIZED");
     if (Buffer.isBuffer(answer)) response.writeHead(status).end(answer);
     else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  }
+
+  #breaks(url: URL, body: Body): boolean {
+    const verb = url.pathname.split("/").at(-1) ?? "";
+    if (this.broken === null || this.brokenCalls?.includes(verb) === false) return false;
+    this.inVain.push(String(body["event"] ?? verb));
+    return true;
   }
 
   async #answer(url: URL, body: Body, response: http.ServerResponse): Promise<Answer> {
@@ -254,5 +265,5 @@ function idOf(body: Body): unknown {
 }
 
 function error(status: number, code: string): Answer {
-  return [status, { error: { code, message: code.toLowerCase() } }];
+  return [status, { error: { code, message: code.toLowerCase(), details: {} } }];
 }

@@ -48,6 +48,24 @@ describe("nacks", () => {
   });
 });
 
+for (const status of [404, 403, 200]) {
+  test(`${status} of something in between is no answer: the refusal is told, the words are not lost`, async () => {
+    const [to, text] = [somebody(), `stop ${status}`];
+    await stage.behave({ nacks: [{ code: 463, to }] });
+    const { orchestrator } = stage;
+    Object.assign(orchestrator, { broken: status, brokenCalls: ["nack", "webhook"] });
+    orchestrator.inVain.length = 0;
+    const task = orchestrator.add({ to, text: "refused" });
+    await stage.admin("POST", "/inbound", { from: to, to: PHONE, text });
+    const tries = (name: string): number => orchestrator.inVain.filter((call) => call === name).length;
+    await until("two tries of each", () => tries("nack") >= 2 && tries("MESSAGE_RECEIVED") >= 2);
+    orchestrator.broken = null;
+    await stage.settled(task, "failed");
+    await until("the words", () => orchestrator.named("MESSAGE_RECEIVED").some(({ data }) => data["text"] === text));
+    assert.deepEqual([task.nacks, task.attempt], [["refused RESTRICTED_463"], 1]);
+  });
+}
+
 test("an answer that says nothing of the number is no word that it does not exist", async () => {
   await stage.behave({ queryFaults: [{ xmlns: "usync", kind: "empty", times: 1 }] });
   const task = stage.orchestrator.add({ to: somebody(), text: "checked again" });
