@@ -32,6 +32,7 @@ import { Recovery } from "./recovery.js";
 import { Reporter } from "./reporter.js";
 import type { Rng } from "./rng.js";
 import { Sender } from "./sender.js";
+import type { ServerTime } from "./servertime.js";
 import { Interrupted, Lease, Shift } from "./shift.js";
 import type { Timings } from "./timings.js";
 
@@ -57,6 +58,7 @@ export interface CoreParts {
   readonly journal: Journal;
   readonly events: EventStore;
   readonly clock: Clock;
+  readonly time: ServerTime;
   readonly rng: Rng;
   readonly timings: Timings;
   readonly keepAlive: boolean;
@@ -76,7 +78,7 @@ export class WorkerCore {
 
   constructor(private readonly parts: CoreParts) {
     const { protocol, driver, clock, rng, timings } = parts;
-    const shift = (this.#shift = new Shift(parts.sessionId, parts.instanceId, parts.journal));
+    const shift = (this.#shift = new Shift(parts.sessionId, parts.instanceId, parts.journal, parts.time));
     const pingEveryMs = parts.keepAlive ? timings.pingMs : 0;
     const pauses = {
       firstMs: timings.backoffFirstMs,

@@ -20,6 +20,7 @@ import { HttpProtocol } from "./protocol-http.js";
 import { registerSecret } from "./redaction.js";
 import { systemRng } from "./rng.js";
 import { WrongKey } from "./seal.js";
+import { ServerTime } from "./servertime.js";
 import { Volume, VolumeTaken } from "./volume.js";
 
 const EXIT_BAD_ENVIRONMENT = 2;
@@ -74,9 +75,11 @@ async function hold(env: Environment): Promise<number> {
   const protocol = new HttpProtocol(env.webhookUrl, env.sessionId, env.webhookSecret);
   const auth = new AuthState(join(env.volume, "auth.sqlite"), env.authKey, env.sessionId);
   const events = EventFile.open(join(env.volume, "events.sqlite"), env.authKey, env.sessionId, clock.nowMs());
+  const time = new ServerTime();
   const driver = new BaileysDriver({
     auth,
     clock,
+    serverMs: () => time.earliest(clock.nowMs()),
     phone: env.phone,
     whatsappUrl: env.whatsappUrl,
     whatsappVersion: env.whatsappVersion,
@@ -93,6 +96,7 @@ async function hold(env: Environment): Promise<number> {
     journal,
     events,
     clock,
+    time,
     rng: systemRng,
     timings,
     keepAlive,

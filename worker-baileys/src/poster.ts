@@ -84,8 +84,8 @@ export class Poster {
   }
 
   /** Have an event of the session told, while this process lives. */
-  tell(name: string, data: Data): void {
-    this.#queue({ event: this.#sessionEvent(name, this.#ofNow(data)), isKept: false });
+  tell(name: string, data: Data, atMs?: number): void {
+    this.#queue({ event: this.#sessionEvent(name, this.#ofNow(data), atMs), isKept: false });
   }
 
   /** Have an event of the session told, whatever happens to this process: it is true in any epoch. */
@@ -181,14 +181,14 @@ export class Poster {
     return { ...data, epoch: this.parts.shift.terms?.epoch ?? 0 };
   }
 
-  #sessionEvent(name: string, data: Data): WorkerEvent {
+  #sessionEvent(name: string, data: Data, atMs?: number): WorkerEvent {
     const { shift, clock } = this.parts;
     this.#events += 1;
     return {
       sessionId: shift.sessionId,
       event: name,
       data,
-      timestamp: clock.nowMs(),
+      timestamp: atMs ?? clock.nowMs(),
       eventId: `${shift.instanceId}:${this.#life}:${this.#events}`,
     };
   }

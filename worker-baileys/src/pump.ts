@@ -51,7 +51,7 @@ export class EventPump {
   }
 
   takeIn(event: DriverEvent): void {
-    const { shift, poster } = this.parts;
+    const { shift, poster, clock } = this.parts;
     switch (event.kind) {
       case "connected":
         this.#connectFailures = 0;
@@ -85,7 +85,12 @@ export class EventPump {
         });
         break;
       case "restriction":
-        poster.tell("RESTRICTION", { kind: event.restriction, until: event.untilMs });
+        // A number's sessions have clocks of their own, and of what they heard the last counts.
+        poster.tell(
+          "RESTRICTION",
+          { kind: event.restriction, until: event.untilMs },
+          shift.time.earliest(clock.nowMs()),
+        );
     }
   }
 

@@ -44,6 +44,8 @@ export interface BaileysParts extends ConnectionSettings {
   /** The number that the session is for; no other is sent from. */
   readonly phone: string;
   readonly clock: Clock;
+  /** The orchestrator's time. */
+  readonly serverMs: () => number;
   /** What the journal holds of the last try of this message. */
   readonly lastError: (whatsappId: string) => SendError | null;
 }
@@ -72,8 +74,9 @@ export class BaileysDriver implements Driver {
 
   constructor(private readonly parts: BaileysParts) {
     this.#guard = new Guard(parts.clock, parts.timings);
-    this.#restrictions = new Restrictions((restriction, untilMs) =>
-      this.#tell({ kind: "restriction", restriction, untilMs }),
+    this.#restrictions = new Restrictions(
+      (restriction, untilMs) => this.#tell({ kind: "restriction", restriction, untilMs }),
+      parts.serverMs,
     );
   }
 

@@ -11,6 +11,7 @@ import { Journal } from "../../src/journal.js";
 import { writeLogTo } from "../../src/log.js";
 import { type HelloAnswer, StaleEpoch, type WorkerEvent, type WorkerProtocol } from "../../src/protocol.js";
 import { seededRng } from "../../src/rng.js";
+import { ServerTime } from "../../src/servertime.js";
 import { readTimings } from "../../src/timings.js";
 
 writeLogTo(() => undefined);
@@ -53,6 +54,7 @@ test("what is heard while the connection is being closed is kept", async () => {
     instanceId: "i1",
     driver,
     clock,
+    time: new ServerTime(),
     protocol: {
       hello: () => Promise.resolve(TERMS),
       claim: () => Promise.reject(new StaleEpoch("another one")),
