@@ -5,6 +5,7 @@
  * 4 another worker has the volume · 5 no orchestrator answered for ORPHAN_MS.
  */
 import "./quiet.js"; // First: what comes after it prints keys.
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { SteadyClock } from "./clock.js";
 import { EXIT_DONE, EXIT_REFUSED, EXIT_REPLACED, type Exit, WorkerCore } from "./core.js";
@@ -91,6 +92,7 @@ async function hold(env: Environment): Promise<number> {
   const core = new WorkerCore({
     sessionId,
     instanceId,
+    lifeId: randomUUID().replaceAll("-", ""),
     protocol,
     driver,
     journal,

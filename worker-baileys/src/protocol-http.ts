@@ -68,7 +68,7 @@ export class HttpProtocol implements WorkerProtocol {
     this.#agent.destroy();
   }
 
-  hello(who: { instanceId: string; journalId: string; driver: string }): Promise<HelloAnswer> {
+  hello(who: { instanceId: string; lifeId: string; journalId: string; driver: string }): Promise<HelloAnswer> {
     return this.#ask(`${this.#session}/hello`, who, (answer: HelloAnswer) => Number.isInteger(answer.epoch));
   }
 

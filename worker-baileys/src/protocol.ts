@@ -113,7 +113,7 @@ export interface WorkerEvent {
 
 /** What the orchestrator offers a worker. Every call may throw any `ProtocolError`. */
 export interface WorkerProtocol {
-  hello(who: { instanceId: string; journalId: string; driver: string }): Promise<HelloAnswer>;
+  hello(who: { instanceId: string; lifeId: string; journalId: string; driver: string }): Promise<HelloAnswer>;
   /** Waits up to CLAIM_TIMEOUT_SECONDS for a task. `commandsOnly` waits for nothing and takes none. */
   claim(epoch: number, commandsOnly?: boolean): Promise<ClaimAnswer>;
   ack(handle: Handle, epoch: number, whatsappId: string): Promise<void>;

@@ -52,6 +52,7 @@ test("what is heard while the connection is being closed is kept", async () => {
   const core = new WorkerCore({
     sessionId: "s1",
     instanceId: "i1",
+    lifeId: "l1",
     driver,
     clock,
     time: new ServerTime(),

@@ -95,7 +95,7 @@ test("a nack carries its error, cut to what is taken", async () => {
 test("an answer that cannot be read may have been carried out", async () => {
   handler = answer({ something: "else" });
   await assert.rejects(
-    protocol.hello({ instanceId: "i", journalId: "j", driver: "d" }),
+    protocol.hello({ instanceId: "i", lifeId: "l", journalId: "j", driver: "d" }),
     (error: Unavailable) => error.maybeDone,
   );
 });
