@@ -28,6 +28,7 @@ CODES = [
     (405, "", "FAILED", None, None),
     (409, "", "FAILED", None, None),
     (411, "", "FAILED", None, None),
+    (411, "WRONG_NUMBER", "FAILED", "UNLINKED", None),
     (440, "", "FAILED", None, None),
     (408, "QR_ENDED", "FAILED", None, None),
     (408, "", "RECONNECTING", None, None),

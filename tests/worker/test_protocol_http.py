@@ -30,8 +30,14 @@ def body(code: str) -> bytes:
         (409, body("NOT_YOURS"), RequestRefused),
         (400, body("BAD"), RequestRefused),
         (401, body("UNAUTHORIZED"), RequestRefused),
-        (404, b"<html>", RequestRefused),
-        (422, b'{"error": "text"}', RequestRefused),
+        (404, body("UNKNOWN_TASK"), RequestRefused),
+        (404, b"<html>", ProtocolUnavailable),
+        (403, b'{"message": "Forbidden"}', ProtocolUnavailable),
+        (401, b"", ProtocolUnavailable),
+        (400, b'{"error": {"code": "\xff", "message": "m", "details": {}}}', ProtocolUnavailable),
+        (422, b'{"error": "text"}', ProtocolUnavailable),
+        (404, b'{"error": {"code": 404, "message": "m", "details": []}}', ProtocolUnavailable),
+        (404, b'{"error": {"code": "NOT_FOUND", "message": "m"}}', ProtocolUnavailable),
         (408, body("X"), ProtocolUnavailable),
         (429, body("X"), ProtocolUnavailable),
         (500, b"", ProtocolUnavailable),
@@ -40,7 +46,8 @@ def body(code: str) -> bytes:
     ],
 )
 def test_what_an_answer_means(status: int, content: bytes, error: type[Exception]) -> None:
-    """Repeat, stop or give up: each status has its class, whatever the body looks like."""
+    """Repeat, stop or give up: each status has its class, if it is the orchestrator's own word. A page of something in
+    between was taken for it, so a refused message went out again and a "stop" was lost."""
     assert type(error_of(status, content)) is error
 
 
@@ -106,6 +113,21 @@ async def test_reports_name_the_task_by_raw_or_by_token() -> None:
         {"raw": "r", "epoch": 1},
         {"sessionId": "s1", "event": "PING", "data": {}, "timestamp": 3, "eventId": "e"},
     ]
+
+
+@pytest.mark.parametrize(
+    "page", [b"<html>We are back soon</html>", b"{}", b"", b'{"status": "down"}'], ids=["page", "{}", "empty", "other"]
+)
+async def test_a_page_of_something_in_between_does_not_count_as_told(page: bytes) -> None:
+    """Though its status is 200."""
+    protocol = Recorder(httpx.Response(200, content=page)).protocol()
+    event = WorkerEvent(session_id="s1", event="MESSAGE_RECEIVED", data={}, timestamp=3, event_id="e")
+    with pytest.raises(ProtocolUnavailable):
+        await protocol.webhook(event)
+    with pytest.raises(ProtocolUnavailable):
+        await protocol.ack(ByRaw(raw="r"), epoch=1, whatsapp_id="w")
+    with pytest.raises(ProtocolUnavailable):
+        await protocol.nack(ByRaw(raw="r"), epoch=1, not_sent=True, error=None)
 
 
 @pytest.mark.parametrize(

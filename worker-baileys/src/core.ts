@@ -32,6 +32,7 @@ import { Recovery } from "./recovery.js";
 import { Reporter } from "./reporter.js";
 import type { Rng } from "./rng.js";
 import { Sender } from "./sender.js";
+import type { ServerTime } from "./servertime.js";
 import { Interrupted, Lease, Shift } from "./shift.js";
 import type { Timings } from "./timings.js";
 
@@ -40,6 +41,9 @@ export const EXIT_REFUSED = 1;
 export const EXIT_REPLACED = 3;
 
 const WAIT_CONNECTED_MS = 1_000;
+// How often a linked worker without a connection asks whether it is to do something. One that is not linked asks every
+// second: somebody waits for its pairing code.
+const ORDERS_EVERY_MS = 15_000;
 // An orchestrator that answers a long poll at once with nothing must not be asked in a tight loop.
 const MIN_POLL_MS = 250;
 
@@ -52,11 +56,14 @@ export interface Exit {
 export interface CoreParts {
   readonly sessionId: string;
   readonly instanceId: string;
+  /** Made anew at each start of the process: an instance may be started again after a crash. */
+  readonly lifeId: string;
   readonly protocol: WorkerProtocol;
   readonly driver: Driver;
   readonly journal: Journal;
   readonly events: EventStore;
   readonly clock: Clock;
+  readonly time: ServerTime;
   readonly rng: Rng;
   readonly timings: Timings;
   readonly keepAlive: boolean;
@@ -71,12 +78,15 @@ export class WorkerCore {
   readonly #poster: Poster;
   readonly #orders: Orders;
   readonly #pump: EventPump;
+  /** When we last asked the orchestrator for something to do. */
+  #askedAtMs: number;
   /** True while the worker holds nothing and only waits for a task: it may be cut off without harm. */
   polling = false;
 
   constructor(private readonly parts: CoreParts) {
     const { protocol, driver, clock, rng, timings } = parts;
-    const shift = (this.#shift = new Shift(parts.sessionId, parts.instanceId, parts.journal));
+    this.#askedAtMs = clock.nowMs();
+    const shift = (this.#shift = new Shift(parts.sessionId, parts.instanceId, parts.journal, parts.time));
     const pingEveryMs = parts.keepAlive ? timings.pingMs : 0;
     const pauses = {
       firstMs: timings.backoffFirstMs,
@@ -146,11 +156,12 @@ export class WorkerCore {
    * throw out the one that is.
    */
   async #greet(): Promise<HelloAnswer> {
-    const { clock, rng, protocol, driver, journal, instanceId } = this.parts;
+    const { clock, rng, protocol, driver, journal, instanceId, lifeId } = this.parts;
     for (let failures = 0; ; failures += 1) {
       const askedMs = clock.nowMs();
       try {
-        const terms = await protocol.hello({ instanceId, journalId: journal.journalId, driver: driver.name });
+        const { journalId } = journal;
+        const terms = await protocol.hello({ instanceId, lifeId, journalId, driver: driver.name });
         this.#shift.time.observe(terms.nowMs, { askedMs, answeredMs: clock.nowMs() });
         const isFirst = this.#shift.terms === null;
         this.#shift.terms = terms;
@@ -176,6 +187,7 @@ export class WorkerCore {
         await this.#askForOrders();
         continue;
       }
+      this.#askedAtMs = this.parts.clock.nowMs();
       let answer: ClaimAnswer;
       try {
         answer = await this.#claim();
@@ -197,11 +209,14 @@ export class WorkerCore {
   }
 
   /**
-   * Who is not linked is never connected and claims nothing, but must hear that it is to pair, or to go. So must who
-   * was told too early: its connection may never come.
+   * Who is not connected claims nothing, but must hear that it is to pair, or to go; asking so tells besides that it is
+   * not connected, as a claim tells that it is. Who was told too early asks on at once: its connection may never come.
    */
   async #askForOrders(): Promise<void> {
-    if (this.parts.driver.linked && !this.#orders.isWaiting) return;
+    const { driver, clock } = this.parts;
+    const isUrgent = !driver.linked || this.#orders.isWaiting;
+    if (!isUrgent && clock.nowMs() - this.#askedAtMs < ORDERS_EVERY_MS) return;
+    this.#askedAtMs = clock.nowMs();
     try {
       const answer = await this.parts.protocol.claim(this.#shift.agreed.epoch, true);
       await this.#orders.obey(answer.commands);

@@ -18,10 +18,12 @@ export interface Rule {
 
 export const LOGGED_OUT = 401;
 export const TIMED_OUT = 408;
+export const NO_LINKED_DEVICES = 411;
 export const CONNECTION_CLOSED = 428;
 export const TOO_MANY = 429;
 export const SERVER_FAILED = 500;
 export const QR_ENDED = "QR_ENDED";
+export const WRONG_NUMBER = "WRONG_NUMBER";
 
 export const TABLE: Readonly<Record<string, Rule>> = {
   "401": { action: "stop", why: "logged out by the phone or the platform; a new link is an operator's decision" },
@@ -33,6 +35,7 @@ export const TABLE: Readonly<Record<string, Rule>> = {
   "408 QR_ENDED": { action: "stop", why: "nobody scanned; an operator asks for a new code by a start" },
   "409": { action: "stop", why: "the client was rejected" },
   "411": { action: "stop", why: "the account takes no linked devices" },
+  "411 WRONG_NUMBER": { action: "stop", why: "another number was linked than the session is for; it is logged out" },
   "428": { action: "backoff", why: "the connection was closed" },
   "429": { action: "long_pause", why: "too many tries" },
   "440": { action: "stop", why: "another client took the link over; two would throw each other out for ever" },

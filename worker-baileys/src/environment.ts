@@ -16,7 +16,7 @@ export class ConfigError extends Error {
 
 export interface Environment {
   readonly sessionId: string;
-  /** Digits; needed for a pairing code only. */
+  /** Digits of the number that the session is for; no other may be linked. */
   readonly phone: string;
   /** Base address of the orchestrator. */
   readonly webhookUrl: string;
@@ -46,7 +46,7 @@ const FALSE = ["false", "0", "no"];
 type Env = Readonly<Record<string, string | undefined>>;
 
 export function readEnvironment(env: Env): Environment {
-  const faults = ["SESSION_ID", "WEBHOOK_URL", "WEBHOOK_SECRET", "AUTH_KEY"]
+  const faults = ["SESSION_ID", "PHONE", "WEBHOOK_URL", "WEBHOOK_SECRET", "AUTH_KEY"]
     .filter((name) => !env[name])
     .map((name) => `${name}: is not set`);
   const check = (name: string, pattern: RegExp, says: string, byDefault = ""): string => {

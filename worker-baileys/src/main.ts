@@ -5,6 +5,7 @@
  * 4 another worker has the volume · 5 no orchestrator answered for ORPHAN_MS.
  */
 import "./quiet.js"; // First: what comes after it prints keys.
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { SteadyClock } from "./clock.js";
 import { EXIT_DONE, EXIT_REFUSED, EXIT_REPLACED, type Exit, WorkerCore } from "./core.js";
@@ -20,6 +21,7 @@ import { HttpProtocol } from "./protocol-http.js";
 import { registerSecret } from "./redaction.js";
 import { systemRng } from "./rng.js";
 import { WrongKey } from "./seal.js";
+import { ServerTime } from "./servertime.js";
 import { Volume, VolumeTaken } from "./volume.js";
 
 const EXIT_BAD_ENVIRONMENT = 2;
@@ -74,9 +76,11 @@ async function hold(env: Environment): Promise<number> {
   const protocol = new HttpProtocol(env.webhookUrl, env.sessionId, env.webhookSecret);
   const auth = new AuthState(join(env.volume, "auth.sqlite"), env.authKey, env.sessionId);
   const events = EventFile.open(join(env.volume, "events.sqlite"), env.authKey, env.sessionId, clock.nowMs());
+  const time = new ServerTime();
   const driver = new BaileysDriver({
     auth,
     clock,
+    serverMs: () => time.earliest(clock.nowMs()),
     phone: env.phone,
     whatsappUrl: env.whatsappUrl,
     whatsappVersion: env.whatsappVersion,
@@ -88,11 +92,13 @@ async function hold(env: Environment): Promise<number> {
   const core = new WorkerCore({
     sessionId,
     instanceId,
+    lifeId: randomUUID().replaceAll("-", ""),
     protocol,
     driver,
     journal,
     events,
     clock,
+    time,
     rng: systemRng,
     timings,
     keepAlive,

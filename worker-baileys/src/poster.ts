@@ -1,8 +1,8 @@
 /**
- * Posting webhooks: one after the other, in the order they were given, each until it is answered; pings in between. A
- * loop of its own, because a call to an orchestrator that stands still takes ten seconds, and whoever takes in driver
- * events must not wait for that. What was said of messages is on the disk until it is answered (`event-file.ts`); what
- * is said of the session itself is only good for this life.
+ * Posting webhooks: one after the other, in the order they were given but for receipts, which wait for all else; each
+ * until it is answered; pings in between. A loop of its own, because a call to an orchestrator that stands still takes
+ * ten seconds, and whoever takes in driver events must not wait for that. What was said of messages is on the disk until
+ * it is answered (`event-file.ts`); what is said of the session itself is only good for this life.
  */
 import type { ReceiptKind } from "./book.js";
 import type { Clock, Wake } from "./clock.js";
@@ -42,7 +42,12 @@ interface Post {
  */
 function rankOf({ event, isKept }: Post): number {
   if (!isKept) return 0;
-  return event.event in RECEIPTS ? 1 : 2;
+  return isReceipt(event) ? 1 : 2;
+}
+
+/** Nobody waits for it; it must not hold back a "stop", a result or the end of a connection. */
+function isReceipt({ event }: WorkerEvent): boolean {
+  return event in RECEIPTS;
 }
 
 export interface PosterParts {
@@ -84,8 +89,8 @@ export class Poster {
   }
 
   /** Have an event of the session told, while this process lives. */
-  tell(name: string, data: Data): void {
-    this.#queue({ event: this.#sessionEvent(name, this.#ofNow(data)), isKept: false });
+  tell(name: string, data: Data, atMs?: number): void {
+    this.#queue({ event: this.#sessionEvent(name, this.#ofNow(data), atMs), isKept: false });
   }
 
   /** Have an event of the session told, whatever happens to this process: it is true in any epoch. */
@@ -112,7 +117,7 @@ export class Poster {
         const quiet = quietMs();
         await this.say("PING", quiet === null ? {} : { quietMs: quiet });
       } else if (this.#waiting.length > 0 && this.#retryAtMs <= nowMs) {
-        await this.#postFirst();
+        await this.#postNext();
       } else {
         await wake.waitMs(this.#idleMs(nowMs));
       }
@@ -145,9 +150,9 @@ export class Poster {
     return Math.min(...timers);
   }
 
-  async #postFirst(): Promise<void> {
+  async #postNext(): Promise<void> {
     const { clock, rng, protocol } = this.parts;
-    const post = this.#waiting[0];
+    const post = this.#waiting.find(({ event }) => !isReceipt(event)) ?? this.#waiting[0];
     if (!post) return;
     try {
       await protocol.webhook(post.event);
@@ -163,7 +168,8 @@ export class Poster {
     }
     this.#failures = 0;
     // A line that is full drops one, perhaps this one, while it is on its way.
-    if (this.#waiting[0] === post) this.#waiting.shift();
+    const place = this.#waiting.indexOf(post);
+    if (place >= 0) this.#waiting.splice(place, 1);
     if (post.isKept) this.#forget(post.event);
   }
 
@@ -181,14 +187,14 @@ export class Poster {
     return { ...data, epoch: this.parts.shift.terms?.epoch ?? 0 };
   }
 
-  #sessionEvent(name: string, data: Data): WorkerEvent {
+  #sessionEvent(name: string, data: Data, atMs?: number): WorkerEvent {
     const { shift, clock } = this.parts;
     this.#events += 1;
     return {
       sessionId: shift.sessionId,
       event: name,
       data,
-      timestamp: clock.nowMs(),
+      timestamp: atMs ?? clock.nowMs(),
       eventId: `${shift.instanceId}:${this.#life}:${this.#events}`,
     };
   }

@@ -68,7 +68,7 @@ export class HttpProtocol implements WorkerProtocol {
     this.#agent.destroy();
   }
 
-  hello(who: { instanceId: string; journalId: string; driver: string }): Promise<HelloAnswer> {
+  hello(who: { instanceId: string; lifeId: string; journalId: string; driver: string }): Promise<HelloAnswer> {
     return this.#ask(`${this.#session}/hello`, who, (answer: HelloAnswer) => Number.isInteger(answer.epoch));
   }
 
@@ -85,13 +85,13 @@ export class HttpProtocol implements WorkerProtocol {
   }
 
   async ack(handle: Handle, epoch: number, whatsappId: string): Promise<void> {
-    await this.#post(`${this.#session}/outbox/ack`, { ...handle, epoch, whatsappId });
+    await this.#report(`${this.#session}/outbox/ack`, { ...handle, epoch, whatsappId });
   }
 
   async nack(handle: Handle, epoch: number, notSent: boolean, error?: SendError): Promise<void> {
     // A library's message may be a page long; a report refused for its length would be no report at all.
     const said = error && { error: { code: error.code, message: error.message.slice(0, MESSAGE_LIMIT) } };
-    await this.#post(`${this.#session}/outbox/nack`, { ...handle, epoch, notSent, ...said });
+    await this.#report(`${this.#session}/outbox/nack`, { ...handle, epoch, notSent, ...said });
   }
 
   async extend(handle: ByRaw, epoch: number): Promise<number> {
@@ -105,7 +105,12 @@ export class HttpProtocol implements WorkerProtocol {
   }
 
   async webhook(event: WorkerEvent): Promise<void> {
-    await this.#post("/api/webhook", event);
+    await this.#report("/api/webhook", event);
+  }
+
+  /** Told only if the orchestrator itself says so: a page of something in between is no word of it. */
+  async #report(path: string, body: unknown): Promise<void> {
+    await this.#ask(path, body, (answer: { status: unknown }) => answer.status === "ok");
   }
 
   async #ask<T>(path: string, body: unknown, isAnswer: (answer: T) => boolean, waitMs = CALL_TIMEOUT_MS): Promise<T> {
@@ -197,9 +202,14 @@ export class HttpProtocol implements WorkerProtocol {
   }
 }
 
-/** The protocol error that an answer without success stands for. */
+/**
+ * The protocol error that an answer without success stands for. Whatever stands between us and the orchestrator answers
+ * in a shape of its own; then nobody has heard us yet, whatever the status says.
+ */
 export function errorOf(status: number, content: Buffer): ProtocolError {
-  const { code, message } = errorBody(content);
+  const said = errorBody(content);
+  if (said === null) return new Unavailable(`answered ${status} UNREADABLE`);
+  const { code, message } = said;
   if (status === 409 && code === "STALE_EPOCH") return new StaleEpoch(message);
   if (status === 409 && code === "NOT_WANTED") return new NotWanted(message);
   // 408 and 429 say nothing about the request itself: too slow, too many.
@@ -208,12 +218,14 @@ export function errorOf(status: number, content: Buffer): ProtocolError {
   return new Unavailable(`answered ${status} ${code}: ${message}`);
 }
 
-function errorBody(content: Buffer): { code: string; message: string } {
-  // Whatever stands between us and the orchestrator may answer in a shape of its own.
+/** What the orchestrator says (`paceline.kits.problem`); null if it is not the one who speaks. */
+function errorBody(content: Buffer): { code: string; message: string } | null {
   try {
-    const { error } = JSON.parse(content.toString("utf8")) as { error: { code: unknown; message?: unknown } };
-    return { code: String(error.code), message: String(error.message ?? "") };
+    const { error } = JSON.parse(content.toString("utf8")) as { error: Record<string, unknown> };
+    const { code, message, details } = error;
+    const isOurs = typeof code === "string" && typeof message === "string" && typeof details === "object";
+    return isOurs && details !== null ? { code, message } : null;
   } catch {
-    return { code: "UNREADABLE", message: "" };
+    return null;
   }
 }

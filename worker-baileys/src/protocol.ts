@@ -3,10 +3,10 @@
  * other side is `paceline.orchestrator.protocol`.
  *
  *     ProtocolError
- *     ├── Unavailable       no usable answer (network, timeout, 408, 429, 5xx): ask again later
+ *     ├── Unavailable       no usable answer (network, timeout, 408, 429, 5xx, somebody else's): ask again later
  *     ├── StaleEpoch        409 STALE_EPOCH: another instance took over
  *     ├── NotWanted         409 NOT_WANTED: this instance is not the one that should run
- *     └── RequestRefused    any other 4xx: asking again will not help
+ *     └── RequestRefused    any other 4xx of the orchestrator itself: asking again will not help
  */
 import type { SendError } from "./failures.js";
 
@@ -113,7 +113,7 @@ export interface WorkerEvent {
 
 /** What the orchestrator offers a worker. Every call may throw any `ProtocolError`. */
 export interface WorkerProtocol {
-  hello(who: { instanceId: string; journalId: string; driver: string }): Promise<HelloAnswer>;
+  hello(who: { instanceId: string; lifeId: string; journalId: string; driver: string }): Promise<HelloAnswer>;
   /** Waits up to CLAIM_TIMEOUT_SECONDS for a task. `commandsOnly` waits for nothing and takes none. */
   claim(epoch: number, commandsOnly?: boolean): Promise<ClaimAnswer>;
   ack(handle: Handle, epoch: number, whatsappId: string): Promise<void>;

@@ -5,7 +5,7 @@
  */
 import type { Entry, ReceiptKind } from "./book.js";
 import type { Clock } from "./clock.js";
-import { LOGGED_OUT, type Pauses, pauseMs, ruleOf } from "./disconnects.js";
+import { LOGGED_OUT, type Pauses, pauseMs, ruleOf, WRONG_NUMBER } from "./disconnects.js";
 import type { Driver, DriverEvent } from "./driver/port.js";
 import { log } from "./log.js";
 import type { Poster } from "./poster.js";
@@ -51,7 +51,7 @@ export class EventPump {
   }
 
   takeIn(event: DriverEvent): void {
-    const { shift, poster } = this.parts;
+    const { shift, poster, clock } = this.parts;
     switch (event.kind) {
       case "connected":
         this.#connectFailures = 0;
@@ -85,7 +85,12 @@ export class EventPump {
         });
         break;
       case "restriction":
-        poster.tell("RESTRICTION", { kind: event.restriction, until: event.untilMs });
+        // A number's sessions have clocks of their own, and of what they heard the last counts.
+        poster.tell(
+          "RESTRICTION",
+          { kind: event.restriction, until: event.untilMs },
+          shift.time.earliest(clock.nowMs()),
+        );
     }
   }
 
@@ -99,7 +104,7 @@ export class EventPump {
       const { code, reason, expireSeconds } = event;
       const data = { code, reason, ...(expireSeconds === undefined ? {} : { expireSeconds }) };
       // The login goes with it, so no later life could find out again.
-      if (code === LOGGED_OUT) this.parts.poster.tellSurely("DISCONNECTED", data);
+      if (code === LOGGED_OUT || reason === WRONG_NUMBER) this.parts.poster.tellSurely("DISCONNECTED", data);
       // A ban often shows only when one comes back: that is news although the connection was gone before.
       else this.#tellConnection(false, "DISCONNECTED", data, rule.action === "stop");
     }

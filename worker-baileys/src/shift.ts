@@ -24,7 +24,6 @@ export class Lease {
 
 /** One worker's working life. */
 export class Shift {
-  readonly time = new ServerTime();
   terms: HelloAnswer | null = null;
   stopping = false;
   /** Another instance took over; finish what is in the air and go. */
@@ -42,6 +41,7 @@ export class Shift {
     readonly sessionId: string,
     readonly instanceId: string,
     readonly journal: Journal,
+    readonly time = new ServerTime(),
   ) {}
 
   /** The terms, for those who only work once there are some. */

@@ -99,6 +99,10 @@ TABLE: dict[str, Change] = {
         "The account does not take linked devices: somebody has to look at the phone",
         _C.FAILED, failed="MULTIDEVICE_MISMATCH", alarm=True,
     ),
+    f"{DISCONNECTED} 411 WRONG_NUMBER": Change(
+        "Another number was linked than the session is for; it was logged out again: a start links the right phone",
+        _C.FAILED, _A.UNLINKED, failed="WRONG_NUMBER", alarm=True,
+    ),
     f"{DISCONNECTED} 428": Change("The connection was closed: the worker reconnects", _C.RECONNECTING),
     f"{DISCONNECTED} 429": Change("Too many tries: the worker reconnects after a long pause", _C.RECONNECTING),
     f"{DISCONNECTED} 440": Change(

@@ -3,10 +3,10 @@
 `protocol_http.py` speaks it over HTTP; the World answers it from the orchestrator's own logic.
 
     ProtocolError (a domain.errors.PacelineError)
-    ├── ProtocolUnavailable    no usable answer (network, timeout, 408, 429, 5xx): ask again later
+    ├── ProtocolUnavailable    no usable answer (network, timeout, 408, 429, 5xx, somebody else's): ask again later
     ├── StaleEpoch             409 STALE_EPOCH: another instance took over
     ├── NotWanted              409 NOT_WANTED: this instance is not the one that should run
-    └── RequestRefused         any other 4xx: asking again will not help
+    └── RequestRefused         any other 4xx of the orchestrator itself: asking again will not help
 """
 
 from collections.abc import Mapping

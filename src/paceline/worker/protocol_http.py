@@ -1,7 +1,7 @@
 """The worker protocol over HTTP, with httpx. Every call has a time limit and every error is translated here."""
 
 import asyncio
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -36,11 +36,32 @@ _MESSAGE_LIMIT = 1_024
 # Answers that say nothing about the request itself: too slow, too many, or the server is in trouble.
 _TRY_LATER = frozenset({408, 429})
 
+# Bytes that are no UTF-8 raise an error of their own.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+
 _Answer = TypeVar("_Answer")
 
 
 class _ExtendAnswer(msgspec.Struct, rename="camel"):
     lease_until_ms: int
+
+
+class _Told(msgspec.Struct):
+    """What the orchestrator itself says to a report; a page of something in between is no word of it."""
+
+    status: Literal["ok"]
+
+
+class _Problem(msgspec.Struct):
+    """As `kits.problem` has it."""
+
+    code: str
+    message: str
+    details: dict[str, Any]
+
+
+class _Refusal(msgspec.Struct):
+    error: _Problem
 
 
 class HttpProtocol:
@@ -81,14 +102,14 @@ class HttpProtocol:
         return await self._ask(path, {"epoch": epoch}, ClaimAnswer, wait_seconds=CLAIM_TIMEOUT_SECONDS + 10.0)
 
     async def ack(self, handle: Handle, *, epoch: int, whatsapp_id: str) -> None:
-        await self._post(f"{self._outbox}/ack", _named(handle) | {"epoch": epoch, "whatsappId": whatsapp_id})
+        await self._ask(f"{self._outbox}/ack", _named(handle) | {"epoch": epoch, "whatsappId": whatsapp_id}, _Told)
 
     async def nack(self, handle: Handle, *, epoch: int, not_sent: bool, error: SendError | None) -> None:
         body = _named(handle) | {"epoch": epoch, "notSent": not_sent}
         if error is not None:
             # A library's message may be a page long; a report refused for its length would be no report at all.
             body["error"] = SendError(error.code, error.message[:_MESSAGE_LIMIT])
-        await self._post(f"{self._outbox}/nack", body)
+        await self._ask(f"{self._outbox}/nack", body, _Told)
 
     async def extend(self, handle: ByRaw, *, epoch: int) -> int:
         answer = await self._ask(f"{self._outbox}/extend", _named(handle) | {"epoch": epoch}, _ExtendAnswer)
@@ -112,7 +133,7 @@ class HttpProtocol:
         return bytes(content)
 
     async def webhook(self, event: WorkerEvent) -> None:
-        await self._post("/api/webhook", event)
+        await self._ask("/api/webhook", event, _Told)
 
     async def _ask(
         self, path: str, body: object, answer: type[_Answer], *, wait_seconds: float = _CALL_TIMEOUT_SECONDS
@@ -120,7 +141,7 @@ class HttpProtocol:
         content = await self._post(path, body, wait_seconds=wait_seconds)
         try:
             return msgspec.json.decode(content, type=answer)
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             raise ProtocolUnavailable(f"{path}: unreadable answer: {error}") from error
 
     async def _post(self, path: str, body: object, *, wait_seconds: float = _CALL_TIMEOUT_SECONDS) -> bytes:
@@ -144,24 +165,19 @@ class HttpProtocol:
 
 
 def error_of(status: int, content: bytes) -> ProtocolError:
-    """The protocol error that an answer without success stands for."""
-    code, message = _error_body(content)
-    if status == httpx.codes.CONFLICT and code == "STALE_EPOCH":
-        return StaleEpoch(message)
-    if status == httpx.codes.CONFLICT and code == "NOT_WANTED":
-        return NotWanted(message)
-    if httpx.codes.is_client_error(status) and status not in _TRY_LATER:
-        return RequestRefused(status, code, message)
-    return ProtocolUnavailable(f"{status} {code}: {message}")
-
-
-def _error_body(content: bytes) -> tuple[str, str]:
-    # Whatever stands between us and the orchestrator may answer in a shape of its own.
+    """The protocol error that an answer without success stands for. Whatever stands between us and the orchestrator
+    answers in a shape of its own; then nobody has heard us yet, whatever the status says."""
     try:
-        error: Any = msgspec.json.decode(content)["error"]
-        return str(error["code"]), str(error.get("message", ""))
-    except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
-        return "UNREADABLE", ""
+        said = msgspec.json.decode(content, type=_Refusal).error
+    except _UNREADABLE:
+        return ProtocolUnavailable(f"{status} UNREADABLE")
+    if status == httpx.codes.CONFLICT and said.code == "STALE_EPOCH":
+        return StaleEpoch(said.message)
+    if status == httpx.codes.CONFLICT and said.code == "NOT_WANTED":
+        return NotWanted(said.message)
+    if httpx.codes.is_client_error(status) and status not in _TRY_LATER:
+        return RequestRefused(status, said.code, said.message)
+    return ProtocolUnavailable(f"{status} {said.code}: {said.message}")
 
 
 def _named(handle: Handle) -> dict[str, object]:

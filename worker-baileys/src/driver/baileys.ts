@@ -2,9 +2,9 @@
  * The `baileys` driver: one session on WhatsApp, one live connection at most. It carries out what `core` asks for and
  * tells what it saw; `connection.ts` is one connection, `writing.ts` how a message is made and written.
  */
-import type { BinaryNode, proto } from "baileys";
+import { type BinaryNode, jidDecode, type proto } from "baileys";
 import { type Clock, Wake } from "../clock.js";
-import { CONNECTION_CLOSED, LOGGED_OUT } from "../disconnects.js";
+import { CONNECTION_CLOSED, LOGGED_OUT, NO_LINKED_DEVICES, WRONG_NUMBER } from "../disconnects.js";
 import {
   CONNECTION_LOST,
   MEDIA_UNAVAILABLE,
@@ -15,9 +15,10 @@ import {
   SMAX_INVALID,
 } from "../failures.js";
 import { log } from "../log.js";
+import { isSameNumber } from "../numbers.js";
 import type { AuthState } from "./auth-state.js";
 import { Connection, type ConnectionSettings, type Ears } from "./connection.js";
-import type { Ending } from "./endings.js";
+import { type Ending, ofAnotherNumber } from "./endings.js";
 import { Guard } from "./guard.js";
 import { Inbox } from "./inbound.js";
 import {
@@ -40,8 +41,11 @@ const LOGOUT_MS = 10_000;
 
 export interface BaileysParts extends ConnectionSettings {
   readonly auth: AuthState;
+  /** The number that the session is for; no other is sent from. */
   readonly phone: string;
   readonly clock: Clock;
+  /** The orchestrator's time. */
+  readonly serverMs: () => number;
   /** What the journal holds of the last try of this message. */
   readonly lastError: (whatsappId: string) => SendError | null;
 }
@@ -70,8 +74,9 @@ export class BaileysDriver implements Driver {
 
   constructor(private readonly parts: BaileysParts) {
     this.#guard = new Guard(parts.clock, parts.timings);
-    this.#restrictions = new Restrictions((restriction, untilMs) =>
-      this.#tell({ kind: "restriction", restriction, untilMs }),
+    this.#restrictions = new Restrictions(
+      (restriction, untilMs) => this.#tell({ kind: "restriction", restriction, untilMs }),
+      parts.serverMs,
     );
   }
 
@@ -93,18 +98,17 @@ export class BaileysDriver implements Driver {
   }
 
   quietMs(): number | null {
-    return this.#connection?.isOpen ? this.#connection.quietMs : null;
+    return this.#open()?.quietMs ?? null;
   }
 
   async waitConnected(timeoutMs: number): Promise<boolean> {
-    if (!this.#connection?.isOpen) await this.#wake.waitMs(timeoutMs);
-    return this.#connection?.isOpen === true;
+    if (!this.#open()) await this.#wake.waitMs(timeoutMs);
+    return this.#open() !== null;
   }
 
   async pair(): Promise<PairingCode> {
     const { phone } = this.parts;
     if (this.linked) throw new CannotLink("it is linked already");
-    if (!phone) throw new CannotLink("PHONE is not set, and a code is for one number");
     if (!this.#connection?.showsCodes) throw new NotYet("no code is shown now");
     const text = await this.#connection.sock.requestPairingCode(phone).catch((error: unknown) => {
       throw new CannotLink(`no pairing code: ${String(error)}`);
@@ -174,10 +178,7 @@ export class BaileysDriver implements Driver {
 
   #ears(): Ears {
     return {
-      opened: () => {
-        this.#tell({ kind: "connected" });
-        if (this.#connection) void this.#restrictions.ask(this.#connection.sock);
-      },
+      opened: () => this.#opened(),
       qr: (text, validMs) => this.#tell({ kind: "qr", text, validMs }),
       ended: (ending) => this.#ended(ending),
       ack: (node) => this.#takeAck(node),
@@ -187,6 +188,22 @@ export class BaileysDriver implements Driver {
       timeLock: (lock) => this.#restrictions.hearLock(lock),
       cap: (cap) => this.#restrictions.hearCap(cap),
     };
+  }
+
+  #opened(): void {
+    const connection = this.#connection;
+    if (connection && this.#isOfAnotherNumber) return void this.#unlink(connection);
+    this.#tell({ kind: "connected" });
+    if (connection) void this.#restrictions.ask(connection.sock);
+  }
+
+  /** Ends the link of an account that is not ours to send from. Not confirmed, it is tried again at the next start. */
+  async #unlink(connection: Connection): Promise<void> {
+    log.error("the linked account is not the number of this session; it is logged out");
+    const removal = removalOf(this.parts.auth.me?.id ?? "");
+    const answer = await connection.sock.query(removal, LOGOUT_MS).catch(() => undefined);
+    if (answer) connection.end("logged out: another number", LOGGED_OUT);
+    else connection.end(WRONG_NUMBER, NO_LINKED_DEVICES);
   }
 
   #takeAck(node: BinaryNode): void {
@@ -225,13 +242,15 @@ export class BaileysDriver implements Driver {
   #ended(ending: Ending): void {
     this.#connection = null;
     this.#outcome ??= { kind: "lost", reason: `${ending.code} ${ending.reason}` };
-    const { isServerLogout, ...end } = ending;
+    const { isServerLogout, ...end } = this.#isOfAnotherNumber ? ofAnotherNumber(ending) : ending;
     this.#tell({ kind: "disconnected", ...end });
     // After the telling, which is on the disk: who is killed in between logs in once more and is told again.
     if (isServerLogout && this.linked) this.parts.auth.startAnew(this.parts.clock.nowMs());
   }
 
   #tell(event: DriverEvent): void {
+    // What another account hears is no word to this session.
+    if (this.#isOfAnotherNumber && event.kind !== "disconnected") return;
     try {
       this.onEvent(event);
     } catch (error) {
@@ -246,8 +265,14 @@ export class BaileysDriver implements Driver {
     this.#wake.notify();
   }
 
+  get #isOfAnotherNumber(): boolean {
+    const { auth, phone } = this.parts;
+    return auth.linked && !isSameNumber(jidDecode(auth.me?.id)?.user ?? "", phone);
+  }
+
+  /** The connection that may be sent over. */
   #open(): Connection | null {
-    return this.#connection?.isOpen ? this.#connection : null;
+    return this.#connection?.isOpen && !this.#isOfAnotherNumber ? this.#connection : null;
   }
 
   #mustBeOpen(): Connection {

@@ -3,7 +3,15 @@
  * network or a QR code that nobody scanned, 401 our own logout or the server's, 500 the server or the proxy), so the
  * message is looked at as well. `disconnects.ts` says what follows from each.
  */
-import { CONNECTION_CLOSED, LOGGED_OUT, QR_ENDED, SERVER_FAILED, TOO_MANY } from "../disconnects.js";
+import {
+  CONNECTION_CLOSED,
+  LOGGED_OUT,
+  NO_LINKED_DEVICES,
+  QR_ENDED,
+  SERVER_FAILED,
+  TOO_MANY,
+  WRONG_NUMBER,
+} from "../disconnects.js";
 import { redactString } from "../redaction.js";
 
 export interface Ending {
@@ -15,6 +23,8 @@ export interface Ending {
   readonly expireSeconds?: number;
 }
 
+// Logged out, banned, locked: what is said of the account and not of the connection.
+const OF_THE_ACCOUNT = new Set([LOGGED_OUT, 402, 403, 406]);
 // What the orchestrator keeps of a reason.
 const REASON_LIMIT = 200;
 
@@ -48,4 +58,13 @@ export function endingOf(error: unknown): Ending {
     isServerLogout: code === LOGGED_OUT && isServerWord,
     ...(Number.isFinite(expire) && expire > 0 ? { expireSeconds: expire } : {}),
   };
+}
+
+/**
+ * The end of a connection of another account than the session's. What the platform says of that one is no word on our
+ * number, and its login is of no use to us.
+ */
+export function ofAnotherNumber(ending: Ending): Ending {
+  if (!OF_THE_ACCOUNT.has(ending.code)) return ending;
+  return { code: NO_LINKED_DEVICES, reason: WRONG_NUMBER, isServerLogout: true };
 }

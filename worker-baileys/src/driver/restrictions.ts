@@ -21,7 +21,7 @@ const UNSTATED_LOCK_MS = 60_000;
 const FIRST_MS = 1_000_000_000_000;
 // The orchestrator takes a limit of more than 366 days for a mistake.
 const LONGEST_MS = 365 * 24 * 3600 * 1000;
-// Past by the orchestrator's clock, however wrong ours is.
+// Past by any clock.
 const LONG_PAST_MS = FIRST_MS + 1;
 
 type Limit = Exclude<RestrictionKind, "NONE">;
@@ -32,7 +32,8 @@ export class Restrictions {
 
   constructor(
     private readonly tell: TellRestriction,
-    private readonly nowMs: () => number = Date.now,
+    /** The orchestrator's time: by its clock a limit begins and ends. */
+    private readonly nowMs: () => number,
   ) {}
 
   /**
@@ -53,8 +54,10 @@ export class Restrictions {
   }
 
   hearLock(lock: ReachoutTimelockState): void {
-    const endsMs = lock.timeEnforcementEnds?.getTime() ?? this.nowMs() + UNSTATED_LOCK_MS;
-    this.#hear("TIME_LOCKED", lock.isActive ? endsMs : 0);
+    const endsMs = lock.timeEnforcementEnds?.getTime();
+    // WhatsApp states whole seconds; a fraction is the library's own guess, by the clock of this host.
+    const isStated = endsMs !== undefined && endsMs % 1_000 === 0;
+    this.#hear("TIME_LOCKED", lock.isActive ? (isStated ? endsMs : this.nowMs() + UNSTATED_LOCK_MS) : 0);
   }
 
   hearCap(value: unknown): void {

@@ -26,6 +26,7 @@ const ROWS: readonly (readonly [number, string, Action])[] = [
   [405, "Connection Failure", "stop"],
   [409, "Connection Failure", "stop"],
   [411, "Multi-device beta not joined", "stop"],
+  [411, "WRONG_NUMBER", "stop"],
   [429, "Connection Failure", "long_pause"],
   [415, "Connection Failure", "backoff"],
   [418, "Connection Failure", "backoff"],

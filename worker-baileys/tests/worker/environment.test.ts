@@ -34,7 +34,7 @@ test("what a runner sets is understood, with defaults for the rest", () => {
 test("all that is missing is named at once", () => {
   assert.deepEqual(
     faultsOf({}).map((fault) => fault.split(":")[0]),
-    ["SESSION_ID", "WEBHOOK_URL", "WEBHOOK_SECRET", "AUTH_KEY"],
+    ["SESSION_ID", "PHONE", "WEBHOOK_URL", "WEBHOOK_SECRET", "AUTH_KEY"],
   );
 });
 

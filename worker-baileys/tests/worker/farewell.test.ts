@@ -11,6 +11,7 @@ import { Journal } from "../../src/journal.js";
 import { writeLogTo } from "../../src/log.js";
 import { type HelloAnswer, StaleEpoch, type WorkerEvent, type WorkerProtocol } from "../../src/protocol.js";
 import { seededRng } from "../../src/rng.js";
+import { ServerTime } from "../../src/servertime.js";
 import { readTimings } from "../../src/timings.js";
 
 writeLogTo(() => undefined);
@@ -51,8 +52,10 @@ test("what is heard while the connection is being closed is kept", async () => {
   const core = new WorkerCore({
     sessionId: "s1",
     instanceId: "i1",
+    lifeId: "l1",
     driver,
     clock,
+    time: new ServerTime(),
     protocol: {
       hello: () => Promise.resolve(TERMS),
       claim: () => Promise.reject(new StaleEpoch("another one")),

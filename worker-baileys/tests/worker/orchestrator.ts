@@ -45,11 +45,17 @@ export class StubOrchestrator {
   readonly calls: string[] = [];
   commands: Command[] = [];
   epoch = 0;
+  /** How far its clock is ahead of the workers'. */
+  aheadMs = 0;
   typing = { minMs: 0, maxMs: 20 };
   /** Told with each hello. A proof ends the wait; where none comes, all of it passes. */
   unknownGraceMs = 5_000;
   /** Answers every call so, as something in the way may. */
   broken: number | null = null;
+  /** Only these, webhooks by their event; null breaks all. */
+  brokenCalls: readonly string[] | null = null;
+  /** What was answered so. */
+  readonly inVain: string[] = [];
   /** Given in place of every file. */
   mediaInstead: Buffer | null = null;
   #url = "";
@@ -94,12 +100,16 @@ export class StubOrchestrator {
   }
 
   command(kind: string): void {
-    this.commands.push({ id: `c-${this.calls.length}-${kind}`, kind, until: Date.now() + 60_000 });
+    this.commands.push({ id: `c-${this.calls.length}-${kind}`, kind, until: this.#nowMs() + 60_000 });
     this.#wake();
   }
 
   named(name: string, about?: Task): WorkerEvent[] {
     return this.events.filter((event) => event.event === name && (!about || event.data["messageId"] === about.taskId));
+  }
+
+  #nowMs(): number {
+    return Date.now() + this.aheadMs;
   }
 
   #wake(): void {
@@ -112,13 +122,20 @@ export class StubOrchestrator {
     const body = (chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as Body;
     const url = new URL(request.url ?? "/", this.#url);
     const [status, answer] =
-      this.broken !== null
+      this.#breaks(url, body) && this.broken !== null
         ? ([this.broken, {}] as const)
         : request.headers["x-webhook-secret"] === SECRET
           ? await this.#answer(url, body, response)
           : error(401, "UNAUTHORIZED");
     if (Buffer.isBuffer(answer)) response.writeHead(status).end(answer);
     else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  }
+
+  #breaks(url: URL, body: Body): boolean {
+    const call = String(body["event"] ?? url.pathname.split("/").at(-1));
+    if (this.broken === null || this.brokenCalls?.includes(call) === false) return false;
+    this.inVain.push(call);
+    return true;
   }
 
   async #answer(url: URL, body: Body, response: http.ServerResponse): Promise<Answer> {
@@ -131,7 +148,7 @@ export class StubOrchestrator {
     if (verb === "claim") return this.#claim(Number(url.searchParams.get("timeout")) * 1_000, body, response);
     const task = this.tasks.find(({ taskId }) => taskId === idOf(body));
     if (!task) return error(404, "UNKNOWN_TASK");
-    if (verb === "extend") return [200, { status: "ok", leaseUntilMs: Date.now() + LEASE_MS }];
+    if (verb === "extend") return [200, { status: "ok", leaseUntilMs: this.#nowMs() + LEASE_MS }];
     if (verb === "ack") task.state = "sent";
     else this.#nack(task, body);
     this.#wake();
@@ -143,12 +160,12 @@ export class StubOrchestrator {
     const terms = { leaseMs: LEASE_MS, typing: this.typing, unknownGraceMs: this.unknownGraceMs };
     return [
       200,
-      { epoch: this.epoch, nowMs: Date.now(), ...terms, pending: this.#pending(), commands: this.#orders() },
+      { epoch: this.epoch, nowMs: this.#nowMs(), ...terms, pending: this.#pending(), commands: this.#orders() },
     ];
   }
 
   async #claim(timeoutMs: number, body: Body, response: http.ServerResponse): Promise<Answer> {
-    const untilMs = Date.now() + Math.min(timeoutMs, LONGEST_POLL_MS);
+    const untilMs = this.#nowMs() + Math.min(timeoutMs, LONGEST_POLL_MS);
     const { epoch } = this;
     // A worker that was killed while it waited must not be given the next task.
     response.once("close", () => this.#wake());
@@ -158,9 +175,9 @@ export class StubOrchestrator {
       const [pending, commands] = [this.#pending(), this.#orders()];
       const task =
         body["commandsOnly"] || pending.length ? undefined : this.tasks.find(({ state }) => state === "queued");
-      if (task) return [200, { status: "ok", ...this.#give(task), pending, commands, nowMs: Date.now() }];
-      if (pending.length || commands.length || Date.now() >= untilMs) {
-        return [200, { status: "ok", task: null, pending, commands, nowMs: Date.now() }];
+      if (task) return [200, { status: "ok", ...this.#give(task), pending, commands, nowMs: this.#nowMs() }];
+      if (pending.length || commands.length || this.#nowMs() >= untilMs) {
+        return [200, { status: "ok", task: null, pending, commands, nowMs: this.#nowMs() }];
       }
       await new Promise<void>((resolve) => {
         const done = (): void => {
@@ -168,7 +185,7 @@ export class StubOrchestrator {
           this.#wakers.delete(done);
           resolve();
         };
-        const timer = setTimeout(done, untilMs - Date.now());
+        const timer = setTimeout(done, untilMs - this.#nowMs());
         this.#wakers.add(done);
       });
     }
@@ -178,7 +195,7 @@ export class StubOrchestrator {
     task.state = "claimed";
     task.token += 1;
     task.attempt += 1;
-    const nowMs = Date.now();
+    const nowMs = this.#nowMs();
     const { taskId, to, text, mode = "message", media, attempt, resend, token } = task;
     const given = {
       taskId,
@@ -254,5 +271,5 @@ function idOf(body: Body): unknown {
 }
 
 function error(status: number, code: string): Answer {
-  return [status, { error: { code, message: code.toLowerCase() } }];
+  return [status, { error: { code, message: code.toLowerCase(), details: {} } }];
 }

@@ -133,6 +133,11 @@ describe("limits", () => {
     limits.hearLock(lock(true));
     assert.deepEqual(words, [`TIME_LOCKED ${NOW + 60_000}`]);
   });
+  test("an end with a fraction of a second is the library's own guess, by the host's clock", () => {
+    const [words, limits] = said();
+    limits.hearLock({ isActive: true, timeEnforcementEnds: new Date(NOW + 7_200_123) });
+    assert.deepEqual(words, [`TIME_LOCKED ${NOW + 60_000}`]);
+  });
   test("a cap is told with the end of its cycle, which comes in seconds", () => {
     const [words, limits] = said();
     limits.hearCap(cap("CAPPED"));

@@ -91,12 +91,47 @@ test("what was posted and not answered is there in the next life, in order", () 
 test("the next life posts it, forgets it when it is answered, and notes a receipt in the journal", async () => {
   store.add(event("MESSAGE_RECEIVED", "A"));
   store.add(event("MESSAGE_READ", WIRE));
+  store.add(event("MESSAGE_READ", "OTHER"));
   // The third is posted only when the second is through.
-  const { poster, told } = posting(() => Promise.resolve(), 3);
-  poster.post(event("MESSAGE_RECEIVED", "B"));
-  assert.deepEqual(await told, ["MESSAGE_RECEIVED:A", `MESSAGE_READ:${WIRE}`, "MESSAGE_RECEIVED:B"]);
-  assert.deepEqual(store.all().map(({ eventId }) => eventId), ["MESSAGE_RECEIVED:B"]);
+  const { told } = posting(() => Promise.resolve(), 3);
+  assert.deepEqual(await told, ["MESSAGE_RECEIVED:A", `MESSAGE_READ:${WIRE}`, "MESSAGE_READ:OTHER"]);
+  assert.deepEqual(store.all().map(({ eventId }) => eventId), ["MESSAGE_READ:OTHER"]);
   assert.ok(journal.find(WIRE)?.receipts.has("read"));
+});
+
+test("receipts wait for all else, however many came before it; each kind in its order", async () => {
+  for (let count = 0; count < 20; count += 1) store.add(event("MESSAGE_DELIVERED", `D${count}`));
+  let answer = (): void => undefined;
+  const first = new Promise<void>((resolve) => (answer = resolve));
+  const { poster, told } = posting(() => first, 24);
+  // The first is on its way by now.
+  poster.post(event("MESSAGE_READ", "R"));
+  poster.post(event("MESSAGE_RECEIVED", "stop"));
+  poster.post(event("MESSAGE_SENT", "S"));
+  poster.tell("DISCONNECTED", { code: 403 });
+  answer();
+  const [head, ...rest] = (await told).map((id) => id.replace(/^i1:.*/, "DISCONNECTED"));
+  const delivered = Array.from({ length: 20 }, (_, count) => `MESSAGE_DELIVERED:D${count}`);
+  assert.deepEqual([head, ...rest], [
+    delivered[0],
+    "MESSAGE_RECEIVED:stop",
+    "MESSAGE_SENT:S",
+    "DISCONNECTED",
+    ...delivered.slice(1),
+    "MESSAGE_READ:R",
+  ]);
+});
+
+test("what comes while a receipt is not answered is told before it is tried again", async () => {
+  let isAway = true;
+  const { poster, told } = posting(() => {
+    if (!isAway) return Promise.resolve();
+    isAway = false;
+    poster.post(event("MESSAGE_RECEIVED", "stop"));
+    return Promise.reject(new Unavailable("away"));
+  }, 3);
+  poster.post(event("MESSAGE_READ", WIRE));
+  assert.deepEqual(await told, [`MESSAGE_READ:${WIRE}`, "MESSAGE_RECEIVED:stop", `MESSAGE_READ:${WIRE}`]);
 });
 
 test("what waits already is not put in the line twice", async () => {

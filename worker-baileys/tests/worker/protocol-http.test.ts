@@ -31,7 +31,7 @@ const answer =
     void response.end(JSON.stringify(body));
 
 describe("what an answer without success stands for", () => {
-  const body = (code: string): Buffer => Buffer.from(JSON.stringify({ error: { code, message: "m" } }));
+  const body = (code: string): Buffer => Buffer.from(JSON.stringify({ error: { code, message: "m", details: {} } }));
   for (const [status, code, type] of [
     [409, "STALE_EPOCH", StaleEpoch],
     [409, "NOT_WANTED", NotWanted],
@@ -45,9 +45,21 @@ describe("what an answer without success stands for", () => {
   ] as const) {
     test(`${status} ${code}: ${type.name}`, () => assert.ok(errorOf(status, body(code)) instanceof type));
   }
-  test("a page of something in between is no answer of ours", () => {
-    assert.match(errorOf(502, Buffer.from("<html>")).message, /UNREADABLE/);
-  });
+  for (const [name, page] of [
+    ["a page", "<html>404 Not Found</html>"],
+    ["nothing", ""],
+    ["JSON of another kind", '{"message":"Forbidden"}'],
+    ["an error in words", '{"error":"not found"}'],
+    ["an error with a number", '{"error":{"code":404,"message":"m","details":[]}}'],
+    ["an error of another shape", '{"error":{"code":"NOT_FOUND","message":"m"}}'],
+    ["null", "null"],
+  ] as const) {
+    test(`${name} of something in between is no answer of the orchestrator, whatever its status`, () => {
+      for (const status of [302, 400, 401, 403, 404, 405, 409, 413, 502]) {
+        assert.ok(errorOf(status, Buffer.from(page)) instanceof Unavailable, String(status));
+      }
+    });
+  }
 });
 
 test("a claim names its epoch and its session, and shows the secret", async () => {
@@ -68,7 +80,7 @@ test("a nack carries its error, cut to what is taken", async () => {
   let said: Record<string, unknown> = {};
   handler = (_request, response, body) => {
     said = JSON.parse(body) as Record<string, unknown>;
-    response.end("{}");
+    response.end('{"status":"ok"}');
   };
   await protocol.nack({ taskId: "t", token: "1" }, 2, true, { code: "X", message: "y".repeat(5_000) });
   assert.deepEqual(said, {
@@ -83,9 +95,17 @@ test("a nack carries its error, cut to what is taken", async () => {
 test("an answer that cannot be read may have been carried out", async () => {
   handler = answer({ something: "else" });
   await assert.rejects(
-    protocol.hello({ instanceId: "i", journalId: "j", driver: "d" }),
+    protocol.hello({ instanceId: "i", lifeId: "l", journalId: "j", driver: "d" }),
     (error: Unavailable) => error.maybeDone,
   );
+});
+
+test("a page of something in between does not count as told, though its status is 200", async () => {
+  handler = (_request, response) => void response.end("<html>We are back soon</html>");
+  const event = { sessionId: "s", event: "MESSAGE_RECEIVED", data: {}, timestamp: 1, eventId: "e" };
+  for (const told of [protocol.webhook(event), protocol.ack({ raw: "r" }, 1, "w"), protocol.nack({ raw: "r" }, 1, true)]) {
+    await assert.rejects(told, Unavailable);
+  }
 });
 
 test("a connection that breaks after the question may have been carried out", async () => {
@@ -97,7 +117,7 @@ test("a question that never left was certainly not carried out, and the silence 
   const nobody = new HttpProtocol("http://127.0.0.1:9", "s", "x");
   await assert.rejects(nobody.claim(1), (error: Unavailable) => error instanceof Unavailable && !error.maybeDone);
   assert.ok(nobody.unansweredMs() > 0);
-  handler = answer({});
+  handler = answer({ status: "ok" });
   assert.equal(protocol.unansweredMs() >= 0, true);
   await protocol.webhook({ sessionId: "s", event: "PING", data: {}, timestamp: 1, eventId: "e" });
   assert.equal(protocol.unansweredMs(), 0);

@@ -130,6 +130,12 @@ test("a logout is told surely: its login is gone, and nobody could find out agai
   assert.equal(shift.endedForGood, true);
 });
 
+test("a link of another number that was ended is told surely, too", () => {
+  take(ended(515), ended(411, "WRONG_NUMBER"));
+  assert.deepEqual(told, ["DISCONNECTED 515", "DISCONNECTED surely 411"]);
+  assert.equal(shift.endedForGood, true);
+});
+
 test("ten failures in a row are told as an error, once", () => {
   for (let failures = 0; failures < 15; failures += 1) take(ended(500));
   assert.deepEqual(told, ["DISCONNECTED 500", "ERROR CANNOT_CONNECT"]);

@@ -48,6 +48,24 @@ describe("nacks", () => {
   });
 });
 
+for (const status of [404, 403, 200]) {
+  test(`${status} of something in between is no answer: the refusal is told, the words are not lost`, async () => {
+    const [to, text] = [somebody(), `stop ${status}`];
+    await stage.behave({ nacks: [{ code: 463, to }] });
+    const { orchestrator } = stage;
+    Object.assign(orchestrator, { broken: status, brokenCalls: ["nack", "MESSAGE_RECEIVED"] });
+    orchestrator.inVain.length = 0;
+    const task = orchestrator.add({ to, text: "refused" });
+    await stage.admin("POST", "/inbound", { from: to, to: PHONE, text });
+    const tries = (name: string): number => orchestrator.inVain.filter((call) => call === name).length;
+    await until("two tries of each", () => tries("nack") >= 2 && tries("MESSAGE_RECEIVED") >= 2);
+    orchestrator.broken = null;
+    await stage.settled(task, "failed");
+    await until("the words", () => orchestrator.named("MESSAGE_RECEIVED").some(({ data }) => data["text"] === text));
+    assert.deepEqual([task.nacks, task.attempt], [["refused RESTRICTED_463"], 1]);
+  });
+}
+
 test("an answer that says nothing of the number is no word that it does not exist", async () => {
   await stage.behave({ queryFaults: [{ xmlns: "usync", kind: "empty", times: 1 }] });
   const task = stage.orchestrator.add({ to: somebody(), text: "checked again" });
@@ -128,5 +146,39 @@ describe("the platform's own limits", () => {
     await until("CAPPED", () => last()[0] === "CAPPED");
     assert.deepEqual(last(), ["CAPPED", cycleEndsAtMs]);
     await stage.behave({ phone: PHONE, newChatQuota: null });
+  });
+
+  describe("a worker whose clock is wrong tells them by the orchestrator's", () => {
+    const HOUR_MS = 3_600_000;
+    const ahead = async (hours: number): Promise<void> => {
+      for (const worker of stage.workers) if (!worker.isOver) await worker.kill();
+      stage.orchestrator.aheadMs = hours * HOUR_MS;
+      stage.orchestrator.events.length = 0;
+      stage.work();
+      await stage.online();
+    };
+
+    test("two hours ahead: a cap for another hour is not over", async () => {
+      await ahead(-2);
+      const cycleEndsAtMs = (Math.floor(Date.now() / 1_000) - 3_600) * 1_000;
+      await stage.behave({ phone: PHONE, newChatQuota: { total: 5, used: 5, cycleEndsAtMs } });
+      await until("CAPPED", () => last()[0] === "CAPPED");
+      assert.deepEqual(last(), ["CAPPED", cycleEndsAtMs]);
+      await stage.behave({ phone: PHONE, newChatQuota: null });
+    });
+
+    for (const hours of [2, -2]) {
+      test(`${-hours} hours ahead: a lock without an end lasts a minute, from now`, async () => {
+        await ahead(hours);
+        const fromMs = Date.now() + hours * HOUR_MS + 60_000;
+        await stage.behave({ phone: PHONE, timeLock: { active: true } });
+        await until("TIME_LOCKED", () => last()[0] === "TIME_LOCKED");
+        const [told] = stage.orchestrator.named("RESTRICTION").slice(-1);
+        const untilMs = Number(told?.data["until"]);
+        assert.ok(Math.abs(untilMs - fromMs) < HOUR_MS / 2, String(untilMs - fromMs));
+        assert.ok(Math.abs(Number(told?.timestamp) - fromMs) < HOUR_MS / 2);
+        await stage.behave({ phone: PHONE, timeLock: null });
+      });
+    }
   });
 });
