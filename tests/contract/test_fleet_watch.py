@@ -9,12 +9,14 @@ import pytest
 
 from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
 from paceline.domain.errors import Unavailable
+from paceline.gateway import picture as picture_module
 from paceline.gateway.picture import SLICE, Picture
 from paceline.gateway.pressure import NoRoom, Pressure
 from paceline.gateway.watcher import KEPT_FOR_MS, STALE, Watcher
 from paceline.policy.facts import PhoneFacts, Rules, SessionFacts
 from paceline.policy.routing import To
 from paceline.policy.trust import parse
+from paceline.policy.turns import Other
 from paceline.settings import read_policy
 from paceline.store.pacers import FleetPhone
 
@@ -135,6 +137,27 @@ async def test_a_stale_picture_is_not_believed() -> None:
     new = await asyncio.gather(*looks)
     assert old not in new
     assert store.count == 2
+
+
+async def test_after_a_step_back_of_the_clock_the_fleet_is_looked_at_again() -> None:
+    """The picture was believed until the clock had come back to where it was taken."""
+    store = Readings(3)
+    watcher = Watcher(store, RULES)  # type: ignore[arg-type]
+    await watcher.look(NOON)
+    await watcher.look(NOON - 3_600_000)
+    await watcher.step(NOON - 2 * 3_600_000)
+    assert store.count == 3
+
+
+async def test_a_crew_for_now_and_one_for_later_are_both_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that asks for the backlog every few seconds counted a large fleet twice each time."""
+    counted = []
+    real = picture_module.crew_of
+    monkeypatch.setattr(picture_module, "crew_of", lambda *some, **more: counted.append(1) or real(*some, **more))
+    picture = Picture(Readings(3)._found, {"J": Other(5, next_ms=NOON + 3_600_000)}, RULES)
+    ends = {picture.backlog(now_ms=NOON).finish_ms for _ in range(5)}
+    assert len(ends) == 1
+    assert len(counted) == 2
 
 
 async def test_those_that_want_it_fresh_share_a_look_that_began_after_they_asked() -> None:

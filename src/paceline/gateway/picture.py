@@ -7,17 +7,15 @@ Neighbours: `watcher` makes it, `choosing` and `plan` ask it.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 
 from paceline.domain.jobs import Job, Strategy
+from paceline.gateway.singles import Singles
 from paceline.policy.course import Point, course
 from paceline.policy.crew import Crew, Seat, crew_of
 from paceline.policy.facts import Rules, Sender, sender
 from paceline.policy.forecast import ROUTE_AHEAD
-from paceline.policy.kinds import Maker
-from paceline.policy.line import Line
 from paceline.policy.prospect import Ask, Prospect, prospect
 from paceline.policy.routing import Fleet, PhoneLoad, phone_load
 from paceline.policy.turns import Other, holders
@@ -32,6 +30,9 @@ PHONES_A_SECOND = 1_000
 SLICE = 50
 """Numbers that are looked at in one go, here and in Redis: about a millisecond."""
 
+CREWS_KEPT = 6
+"""For each priority, now and later."""
+
 LATER = 0
 """Stands for the priority of sends for later, whichever they have: all that a number holds counts for them."""
 
@@ -41,14 +42,6 @@ Breathe = Callable[[], Awaitable[None]]
 
 async def go_on() -> None:
     """In the World there is nobody to let by."""
-
-
-class _Kin(NamedTuple):
-    """Numbers with the same figures share their line. What `maker` makes of them is then the same object, so its id
-    says it."""
-
-    maker: Maker
-    lines: dict[int, Line]
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -80,12 +73,9 @@ class Picture:
         self._fleets: dict[int, Fleet] = {}
         self._loads: dict[int, list[PhoneLoad]] = {}
         """What a fleet will be made of, by its priority."""
-        self._added: dict[str, list[int]] = {}
-        """Single sends for each number since the look, by priority."""
-        self._lines: dict[str, tuple[int, Line | None]] = {}
-        """Of each number, for the present second."""
-        self._crews: dict[tuple[str | None, int], tuple[int, Crew]] = {}
-        self._kin: dict[int, _Kin] = {}
+        self._singles = Singles(rules)
+        self._crews: dict[tuple[int, int], Crew] = {}
+        """By priority and about when they are asked about."""
 
     @property
     def lasts_ms(self) -> int:
@@ -202,46 +192,19 @@ class Picture:
     def crew(self, phone: str | None, priority: int, *, start_ms: int) -> Crew:
         """The numbers a job may use, counted: kept for the next who asks, since in a large fleet that is most of the
         work."""
-        kept = self._crews.get((phone, priority))
-        if kept is None or not 0 <= start_ms - kept[0] <= self.lasts_ms:
-            serving = self.phones if phone is None else (phone,)
-            kept = (start_ms, crew_of(self._seats(serving, priority), self.rules, now_ms=start_ms))
-            if phone is None:
-                self._crews[(phone, priority)] = kept
-        return kept[1]
+        if phone is not None:
+            return crew_of(self._seats((phone,), priority), self.rules, now_ms=start_ms)
+        key = (priority, start_ms // self.lasts_ms)
+        if key not in self._crews:
+            if len(self._crews) >= CREWS_KEPT:
+                self._crews.clear()
+            self._crews[key] = crew_of(self._seats(self.phones, priority), self.rules, now_ms=start_ms)
+        return self._crews[key]
 
     def single(self, phone: str, *, priority: int, now_ms: int, start_ms: int = 0) -> int | None:
-        """When one more message of this number will go out, behind all that were given to it before; it counts for the
-        next. One for later goes then, or when what waits now is gone."""
+        """When one more message of this number will go out; it counts for the next."""
         seen = self.phones.get(phone)
-        second, line = self._lines.get(phone, (-1, None))
-        if seen is not None and second != now_ms // PICTURE_AGE_MS:
-            second, line = now_ms // PICTURE_AGE_MS, self._line(seen, now_ms)
-            self._lines[phone] = (second, line)
-        if seen is None or line is None:
-            return None
-        added = self._added.setdefault(phone, [0, 0, 0])
-        when = line.at(seen.ahead_of(priority) + sum(added[priority - 1 :]) + 1)
-        if start_ms <= now_ms:
-            added[priority - 1] += 1
-            return when
-        if when is None or when >= start_ms:
-            return when
-        then = self._line(seen, start_ms)
-        return None if then is None else then.at(1)
-
-    def _line(self, seen: FleetPhone, at_ms: int) -> Line | None:
-        second = at_ms // PICTURE_AGE_MS
-        if second not in self._kin:
-            self._kin[second] = _Kin(Maker(self.rules, at_ms), {})
-        maker, lines = self._kin[second]
-        # The message it is busy with has a place too.
-        kind = maker.of(seen.facts, load=1 if seen.facts.unsettled else 0)
-        if kind is None:
-            return None
-        if id(kind) not in lines:
-            lines[id(kind)] = Line(kind, self.rules, now_ms=at_ms)
-        return lines[id(kind)]
+        return None if seen is None else self._singles.one_more(seen, priority, now_ms=now_ms, start_ms=start_ms)
 
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)

@@ -51,7 +51,7 @@ class Watcher:
         """The picture. While one looks, the others go on with the one there is, unless it is stale or they want it
         `fresh`: a hundred requests at once must not read the fleet a hundred times."""
         self._asked_at_ms = now_ms
-        age = (now_ms - self._looked_at_ms) / self._picture.lasts_ms
+        age = self._age(now_ms)
         is_late = age >= (LATE if self._is_kept else 1)
         is_usable = self._lock.locked() and age < STALE and self._picture.phones
         if fresh or (is_late and not is_usable):
@@ -61,13 +61,15 @@ class Watcher:
     async def step(self, now_ms: int) -> int:
         """Keeps it fresh while there are requests; when to come again."""
         self._is_kept = True
-        next_ms = self._looked_at_ms + self._picture.lasts_ms
         if now_ms - self._asked_at_ms >= KEPT_FOR_MS:
             return now_ms + PICTURE_AGE_MS
-        if now_ms >= next_ms:
+        if self._age(now_ms) >= 1:
             await self._look(now_ms, begun=self._begun)
-            next_ms = now_ms + self._picture.lasts_ms
-        return next_ms
+        return self._looked_at_ms + self._picture.lasts_ms
+
+    def _age(self, now_ms: int) -> float:
+        """In times of how long it is good enough. After a step back of the clock it may be of any age."""
+        return abs(now_ms - self._looked_at_ms) / self._picture.lasts_ms
 
     async def _look(self, now_ms: int, *, begun: int) -> None:
         """Unless somebody else did meanwhile, in a look that began after so many others."""
