@@ -23,8 +23,9 @@ from paceline.kits.http import serve
 from paceline.kits.logging import configure_logging
 from paceline.kits.metrics import Metrics
 from paceline.kits.rng import Rng, new_rng
+from paceline.kits.service import Service
 from paceline.kits.tasks import Supervisor
-from paceline.kits.web import MEGABYTE, Service
+from paceline.kits.web import MEGABYTE
 from paceline.policy.facts import Rules
 from paceline.policy.pacing import PaceDefaults
 from paceline.policy.retry import RetrySettings

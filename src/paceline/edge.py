@@ -24,7 +24,8 @@ from paceline.kits.clock import Clock
 from paceline.kits.headers import header
 from paceline.kits.openapi import Reference
 from paceline.kits.ratelimit import Meter, Verdict
-from paceline.kits.web import ANSWER_HEADERS, AnyRequest, Handler, Problem, Service, create_service
+from paceline.kits.service import ANSWER_HEADERS, Service
+from paceline.kits.web import AnyRequest, Handler, Problem, create_service
 from paceline.store.guards import ApiKeyRecord
 from paceline.store.store import Store
 

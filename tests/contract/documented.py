@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from paceline.kits.web import Service
+from paceline.kits.service import Service
 
 EVERYWHERE = {(404, "NOT_FOUND"), (405, "METHOD_NOT_ALLOWED"), (431, "HEADERS_TOO_LARGE")}
 """What is answered before it is known which operation is meant."""

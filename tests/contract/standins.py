@@ -13,7 +13,7 @@ from typing import Any
 from paceline.dispatcher.app import create_app as dispatcher_app
 from paceline.gateway.app import create_app as gateway_app
 from paceline.gateway.media import Limits
-from paceline.kits.web import Service, Watch
+from paceline.kits.service import Service, Watch
 from paceline.orchestrator.app import create_app as orchestrator_app
 
 _served: ContextVar[Any] = ContextVar("the platform whose request this is")

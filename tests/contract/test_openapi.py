@@ -23,7 +23,8 @@ from paceline.edge import translate
 from paceline.kits import openapi
 from paceline.kits.field_docs import descriptions_of
 from paceline.kits.openapi import Entry, Reference
-from paceline.kits.web import Service, create_service
+from paceline.kits.service import Service
+from paceline.kits.web import create_service
 
 from . import documented
 from .platform import FRIEND, READ_KEY, Platform, client_of, refused

@@ -24,7 +24,7 @@ from paceline.edge import Limits
 from paceline.kits.http import HEAD_SLACK
 from paceline.kits.http_protocol import Protocol
 from paceline.kits.safe_http import SafeHttp
-from paceline.kits.web import HEAD_LIMIT
+from paceline.kits.service import HEAD_LIMIT
 from paceline.orchestrator import linking
 
 from .fleet import SECOND_SESSION, Deaf, Fleet

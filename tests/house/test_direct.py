@@ -12,7 +12,8 @@ from paceline.domain.errors import Unauthorized
 from paceline.edge import translate
 from paceline.kits.bodies import FREE_BYTES
 from paceline.kits.headers import header
-from paceline.kits.web import MEGABYTE, AnyRequest, Problem, Service, create_service, json_answer, read_body
+from paceline.kits.service import Service
+from paceline.kits.web import MEGABYTE, AnyRequest, Problem, create_service, json_answer, read_body
 
 from .test_http_protocol import connected
 

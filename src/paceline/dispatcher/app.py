@@ -18,7 +18,8 @@ from paceline.dispatcher.watching import Watching
 from paceline.edge import Keys, service
 from paceline.kits.clock import Clock
 from paceline.kits.metrics import Metrics
-from paceline.kits.web import Handler, Service
+from paceline.kits.service import Service
+from paceline.kits.web import Handler
 from paceline.policy.facts import Rules
 from paceline.store import keys as keyspace
 from paceline.store.store import Store

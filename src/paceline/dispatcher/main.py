@@ -4,8 +4,8 @@ from paceline import compose
 from paceline.compose import Parts
 from paceline.dispatcher import loops
 from paceline.dispatcher.app import create_app
+from paceline.kits.service import Service
 from paceline.kits.tasks import Supervisor
-from paceline.kits.web import Service
 from paceline.settings import DispatcherSettings
 
 DEFAULT_PORT = 4001

@@ -26,7 +26,8 @@ from paceline.gateway.routes_webhooks import webhook_routes
 from paceline.gateway.suppressions import Suppressions
 from paceline.kits.clock import Clock
 from paceline.kits.metrics import Metrics
-from paceline.kits.web import Handler, Service
+from paceline.kits.service import Service
+from paceline.kits.web import Handler
 from paceline.store import keys as keyspace
 from paceline.store.store import Store
 from paceline.telemetry.service import metrics_route, new_metrics

@@ -17,9 +17,10 @@ from paceline.gateway.outlets import Outlets
 from paceline.gateway.picture import PICTURE_AGE_MS
 from paceline.kits.media_store import MediaFiles
 from paceline.kits.safe_http import SafeHttp
+from paceline.kits.service import Service
 from paceline.kits.stepping import keep_stepping
 from paceline.kits.tasks import Supervisor
-from paceline.kits.web import MEGABYTE, Service
+from paceline.kits.web import MEGABYTE
 
 DEFAULT_PORT = 4000
 

@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn._types import ASGIApplication
 
 from paceline.kits.http_protocol import Protocol
-from paceline.kits.web import HEAD_LIMIT
+from paceline.kits.service import HEAD_LIMIT
 
 log = structlog.stdlib.get_logger(__name__)
 

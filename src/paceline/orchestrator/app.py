@@ -17,7 +17,8 @@ from paceline.kits.clock import Clock, monotonic_ms
 from paceline.kits.media_store import MediaFiles
 from paceline.kits.metrics import Metrics
 from paceline.kits.secrets import derive
-from paceline.kits.web import AnyRequest, Handler, Service, read_body
+from paceline.kits.service import Service
+from paceline.kits.web import AnyRequest, Handler, read_body
 from paceline.orchestrator import protocol
 from paceline.orchestrator.desk import Claim, Desk
 from paceline.orchestrator.enqueue import Enqueue, EnqueueBody, Enqueued

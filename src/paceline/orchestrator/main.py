@@ -8,9 +8,9 @@ from paceline.alerts.wiring import alerts_of
 from paceline.compose import Parts
 from paceline.domain.errors import Unavailable
 from paceline.kits.media_store import MediaFiles
+from paceline.kits.service import Service
 from paceline.kits.stepping import keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
-from paceline.kits.web import Service
 from paceline.orchestrator.app import Terms, WorkerGate, create_app
 from paceline.orchestrator.audit import AuditFollower, AuditThread
 from paceline.orchestrator.audit_db import AuditDb

@@ -16,7 +16,8 @@ from paceline.edge import Keys
 from paceline.kits.counting import Count, Spread
 from paceline.kits.metrics import CONTENT_TYPE, Metrics, Reading
 from paceline.kits.openapi import Entry, Reference
-from paceline.kits.web import Handler, Service
+from paceline.kits.service import Service
+from paceline.kits.web import Handler
 from paceline.store.store import Store
 from paceline.telemetry import catalogue as names
 
