@@ -1,12 +1,19 @@
 """Real Redis for every test that needs one, on both servers; `lua/servers.py` starts them."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 import redis
 
 from lua.servers import IDS, LiveServer, redis_binary, start_redis
+
+# A change is judged by the same examples twice; what nobody thought of is found on developers' machines.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI") == "true":
+    hypothesis.settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session", params=IDS)

@@ -22,10 +22,10 @@ def test_the_scripts_score_a_phone_as_early_as_the_policy_hands_over(policy: str
 def test_the_scripts_keep_messages_and_jobs_as_long_as_the_settings_say() -> None:
     parts = compose.build(Settings(messages_kept_days=7, jobs_kept_days=14))
     source = parts.store.pacers._caller._scripts["settle_task"].source
-    assert f"message_ttl = {7 * 86_400}," in source
-    assert f"job_ttl = {14 * 86_400}," in source
+    assert f"message_ttl = '{7 * 86_400}'," in source
+    assert f"job_ttl = '{14 * 86_400}'," in source
     # What a session did on a day is no message.
-    assert f"session_days_ttl = {30 * 86_400}," in source
+    assert f"session_days_ttl = '{30 * 86_400}'," in source
 
 
 def test_the_rules_are_those_of_the_settings() -> None:

@@ -16,6 +16,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.types import Receive
 
+from paceline.kits import queries
 from paceline.kits.headers import header
 
 OnError = Callable[[Request[Any, Any, Any], Exception], Response[dict[str, Any]]]
@@ -99,6 +100,7 @@ class Direct:
         try:
             for guard in route.guards:
                 await guard(asked, route.handler)
+            await queries.check(asked)
             content = await route.answer(asked)
         except Exception as error:
             scope["app"] = scope["litestar_app"] = self._app

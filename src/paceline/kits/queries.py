@@ -2,7 +2,7 @@
 
 A filter that nobody heard would widen what a request does. A route knows the parameters that its handler declares. One
 that says `opt={"any_query": True}` is left alone: it reads its query itself, or is asked by probes that add their own.
-Neighbour: `web`, which guards every route with this.
+Neighbours: `web` has every route ask this when its guards have let the caller in, `direct` likewise.
 """
 
 from typing import Any
@@ -25,15 +25,19 @@ def given(connection: Connection) -> list[tuple[str, str]]:
     return parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
 
 
-async def known_only(connection: Connection, handler: BaseRouteHandler) -> None:
-    """A guard. Most requests have no query, and are let through at once."""
-    if not connection.scope["query_string"] or connection.scope.get("method") == "OPTIONS":
-        return
-    if handler.opt.get("any_query"):
+async def check(request: Any) -> None:
+    """Most requests have no query, and go on at once."""
+    if request.scope["query_string"]:
+        _check(request)
+
+
+def _check(request: Any) -> None:
+    handler: BaseRouteHandler = request.scope["route_handler"]
+    if handler.opt.get("any_query") or request.scope["method"] == "OPTIONS":
         return
     known = known_to(handler)
     seen: set[str] = set()
-    for name, _ in given(connection):
+    for name, _ in given(request):
         if name not in known:
             takes = f"this route takes {', '.join(known)}" if known else "this route takes none"
             message = f"there is no such query parameter here; {takes}"

@@ -125,7 +125,7 @@ def create_service(
 
     app = Litestar(
         route_handlers=[*routes, docs, openapi_json],
-        guards=[queries.known_only],
+        before_request=queries.check,
         exception_handlers={Exception: error_handler(translate)},
         openapi_config=OpenAPIConfig(
             title=title,

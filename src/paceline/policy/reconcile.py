@@ -175,7 +175,9 @@ def _session(row: Wanted, seen: list[Seen], rules: Rules, now_ms: int) -> list[A
     if keeper is not None and _is_spent(row):
         return [_end(one, "failed") for one in seen]
     if keeper is not None:
-        adopted: list[Action] = [] if row.instance else [Adopt(row.session_id, row.generation, keeper.instance)]
+        # One that failed has no place for it; it may stay for what it holds.
+        is_known = row.instance or row.connection == "FAILED"
+        adopted: list[Action] = [] if is_known else [Adopt(row.session_id, row.generation, keeper.instance)]
         return [*adopted, *(_end(one, "double") for one in others)]
     if any(one.state == "running" for one in others):
         # Whoever takes its place comes when it is gone.
