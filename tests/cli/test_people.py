@@ -10,6 +10,8 @@ from .conftest import Cli
 def test_people_are_suppressed_listed_exported_and_lifted(cli: Cli) -> None:
     assert "2 added" in cli.said("suppress", "add", "+44 7700 900310", "447700900311", "--reason", "asked")
     assert "asked" in cli.out("suppress", "list")
+    assert "447700900311" not in cli.out("suppress", "list", "--to", "+44 7700 900310")
+    assert cli.json("suppress", "list", "--to", "447700900399")["items"] == []
     assert "SUPPRESSED" in cli.said("send", "447700900310", "Hello", exit_code=Exit.REFUSED)
     exported = cli.out("suppress", "export")
     assert exported.splitlines()[0].startswith("to,")
