@@ -17,7 +17,7 @@ LEAVES = list(leaves())
 BY_NAME = dict(LEAVES)
 ODD = (
     b'{"odd":  [1, "\\u00e9"],"nextCursor": null, "ok":true,"channels":[], "added": 0,"duplicates": 0,"rejected":[],'
-    b'"rejectedTotal":0}'
+    b'"rejectedTotal":0, "to":"1","canceled":0,"erased":0,"open":0,"suppressed":false}'
 )
 """As no encoder of ours would write it, with what some commands look at to say whether all is well."""
 NOT_ONE_ANSWER = {

@@ -35,6 +35,34 @@ async def test_the_list_is_paged(platform: Platform) -> None:
     assert seen == people
 
 
+@pytest.mark.parametrize("asked", ["+55 11 98765-4321", "551187654321", "5501187654321"])
+async def test_one_person_is_found_in_any_notation(platform: Platform, asked: str) -> None:
+    await platform.gateway.post("/v1/suppressions", json={"to": ["551187654321", FRIEND], "reason": "asked"})
+    page = (await platform.gateway.get("/v1/suppressions", params={"to": asked})).json()
+    item = {"to": "551187654321", "at": NOON, "reason": "asked", "source": "bootstrap"}
+    assert page == {"items": [item], "nextCursor": None}
+    sheet = await platform.gateway.get("/v1/suppressions", params={"to": asked}, headers={"Accept": "text/csv"})
+    assert [line.split(",")[0] for line in sheet.text.split()] == ["to", "551187654321"]
+
+
+async def test_a_person_who_may_be_written_to_is_not_found(platform: Platform) -> None:
+    await platform.gateway.post("/v1/suppressions", json={"to": "447911123456"})
+    page = (await platform.gateway.get("/v1/suppressions", params={"to": FRIEND})).json()
+    assert page == {"items": [], "nextCursor": None}
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "field"),
+    [
+        pytest.param("to=nobody", "INVALID_NUMBER", "to", id="no number"),
+        pytest.param("to=", "INVALID_NUMBER", "to", id="nobody: not the whole list"),
+        pytest.param(f"to={FRIEND}&cursor=1", "INVALID_REQUEST", "cursor", id="a page of one person"),
+    ],
+)
+async def test_a_bad_question_about_a_person(platform: Platform, query: str, code: str, field: str) -> None:
+    refused(await platform.gateway.get(f"/v1/suppressions?{query}"), 400, code, field)
+
+
 async def test_a_person_is_taken_off_once(platform: Platform) -> None:
     await platform.gateway.post("/v1/suppressions", json={"to": FRIEND})
     answer = await platform.gateway.delete(f"/v1/suppressions/+{FRIEND}")

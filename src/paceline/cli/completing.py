@@ -28,6 +28,10 @@ def keys(incomplete: str) -> list[str]:
     return _ids(incomplete, lambda p: (one.key_id for one in p.keys.list(limit=SHOWN).items))
 
 
+def webhooks(incomplete: str) -> list[str]:
+    return _ids(incomplete, lambda p: (one.webhook_id for one in p.webhooks.list(limit=SHOWN).items))
+
+
 def _ids(incomplete: str, find: "Callable[[Operator], Iterable[str]]") -> list[str]:
     from paceline.cli.asking import urls_here
     from paceline.client import Operator, PacelineError, Retries

@@ -15,10 +15,12 @@ from paceline.cli.jobs import jobs_app
 from paceline.cli.keys import keys_app
 from paceline.cli.letters import letters_app
 from paceline.cli.messages import messages_app
+from paceline.cli.people import people_app
 from paceline.cli.pools import profiles_app, proxies_app
 from paceline.cli.sending import plan, send
 from paceline.cli.sessions import sessions_app
 from paceline.cli.suppress import suppress_app
+from paceline.cli.webhooks import webhooks_app
 
 
 class InOrder(TyperGroup):
@@ -67,8 +69,8 @@ def _root(
 
 _PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
     "Start here": (starting.up, starting.demo, doctor),
-    "Send and watch": (send, plan, jobs_app, messages_app, suppress_app, letters_app),
-    "Run the fleet": (sessions_app, fleet_app, proxies_app, profiles_app, keys_app),
+    "Send and watch": (send, plan, jobs_app, messages_app, suppress_app, people_app, letters_app),
+    "Run the fleet": (sessions_app, fleet_app, proxies_app, profiles_app, keys_app, webhooks_app),
     "One service at a time (settings come from the environment)": (
         starting.gateway,
         starting.dispatcher,

@@ -79,14 +79,18 @@ def export(api: GatewayApi) -> None:
 
 @suppress_app.command("list")
 @asking
-def list_(api: GatewayApi, page: Paging) -> None:
+def list_(
+    api: GatewayApi,
+    page: Paging,
+    to: Annotated[str | None, typer.Option(metavar="NUMBER", help="Only this person, if they are on it.")] = None,
+) -> None:
     """Who is on the list, since when and why.
 
-    Example: `paceline suppress list`
+    Example: `paceline suppress list --to "+44 7700 900300"`
     """
     from paceline.client import requests_lists as lists
 
-    page.show(api, lists.list_suppressions(cursor=page.cursor, limit=page.limit), _rows)
+    page.show(api, lists.list_suppressions(to=to, cursor=page.cursor, limit=page.limit), _rows)
 
 
 def _rows(found: "list[Suppression]") -> None:

@@ -61,9 +61,10 @@ def import_suppressions(csv: Csv) -> Call[SuppressionsImported]:
     return Call("POST", "/v1/suppressions", SuppressionsImported, content=encoded_csv(csv), content_type=CSV)
 
 
-def list_suppressions(*, cursor: str = "", limit: int = 100) -> Call[Page[Suppression]]:
-    """A page of those who must not be written to."""
-    return Call("GET", "/v1/suppressions", Page[Suppression], query=query(cursor=cursor, limit=limit))
+def list_suppressions(*, to: str | None = None, cursor: str = "", limit: int = 100) -> Call[Page[Suppression]]:
+    """A page of those who must not be written to; with `to` that person alone, or nobody."""
+    asked = query(cursor=cursor, limit=limit) if to is None else {"to": to, **query(cursor=cursor)}
+    return Call("GET", "/v1/suppressions", Page[Suppression], query=asked)
 
 
 def export_suppressions() -> Call[str]:

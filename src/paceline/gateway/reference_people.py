@@ -26,6 +26,7 @@ _LETTER = {
 
 PEOPLE: Reference = {
     "GET /v1/suppressions": Entry(
+        errors="INVALID_NUMBER",
         answers={JSON: {"$ref": "#/components/schemas/SuppressionPage"}, "text/csv": {"type": "string"}},
         answer={
             JSON: {

@@ -1,8 +1,10 @@
 """Routes of the suppression list, as JSON and as CSV."""
 
+from typing import Annotated
+
 from litestar import Response, delete, get, post
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import FromPath
+from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
 from paceline.edge import Keys, holder
@@ -10,12 +12,15 @@ from paceline.gateway import suppression_csv
 from paceline.gateway.routes_common import KEY, Cursor, Limit
 from paceline.gateway.schemas import ImportedSuppressions, Removed, Suppressed, SuppressionPage, SuppressRequest
 from paceline.gateway.suppressions import BATCH, Suppressions
+from paceline.kits import queries
 from paceline.kits.clock import Clock
 from paceline.kits.web import BODY_LIMIT, MEGABYTE, AnyRequest, Handler, Problem, read_body
 
 CSV_LIMIT = 32 * MEGABYTE
 """100,000 rows of the longest kind, as for a job's contacts."""
 CSV = "text/csv"
+
+To = Annotated[str, QueryParameter(max_length=64, description="only this person, in any notation of their number")]
 
 
 def suppression_routes(suppressions: Suppressions, keys: Keys, clock: Clock) -> list[Handler]:
@@ -28,14 +33,18 @@ def suppression_routes(suppressions: Suppressions, keys: Keys, clock: Clock) -> 
         responses={200: ResponseSpec(SuppressionPage, description="A page, or the whole list as CSV")},
     )
     async def list_suppressions(
-        request: AnyRequest, cursor: Cursor = "", limit: Limit = 100
+        request: AnyRequest, to: To = "", cursor: Cursor = "", limit: Limit = 100
     ) -> Response[SuppressionPage] | Stream:
         """A page of them. With `Accept: text/csv` all of them from `cursor` on: `to,at,reason,source`, safe to open in
-        a spreadsheet, and a file that can be imported again."""
-        if request.accept.best_match(["application/json", CSV], default="application/json") != CSV:
-            return Response(await suppressions.page(cursor, limit))
+        a spreadsheet, and a file that can be imported again. With `to` that person alone, if they are on the list."""
+        is_csv = request.accept.best_match(["application/json", CSV], default="application/json") == CSV
         # The first page is read before anything is answered: an error is an answer of its own.
-        first = await suppressions.page(cursor, BATCH)
+        if any(name == "to" for name, _ in queries.given(request)):
+            first = await suppressions.of_person(to, cursor)
+        else:
+            first = await suppressions.page(cursor, BATCH if is_csv else limit)
+        if not is_csv:
+            return Response(first)
         headers = {"Content-Disposition": 'attachment; filename="suppressions.csv"'}
         return Stream(suppressions.export_csv(first), media_type=CSV, headers=headers)
 

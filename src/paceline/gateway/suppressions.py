@@ -66,13 +66,14 @@ class Suppressions:
         if cursor and not (cursor.isascii() and cursor.isdigit()):
             raise BadRequest("INVALID_REQUEST", "not a cursor of ours", field="cursor")
         found, next_cursor = await self._store.guards.suppressions(cursor, limit)
-        items = [
-            SuppressionItem(
-                to=item.to, at=item.at, reason=item.reason, source=item.source, confirmation=item.confirmation
-            )
-            for item in found
-        ]
-        return SuppressionPage(items=items, next_cursor=next_cursor)
+        return SuppressionPage(items=[_item(one) for one in found], next_cursor=next_cursor)
+
+    async def of_person(self, raw: str, cursor: str) -> SuppressionPage:
+        """A page with this person alone, or empty if they may be written to."""
+        if cursor:
+            raise BadRequest("INVALID_REQUEST", "one person has no further page", field="cursor")
+        found = await self._store.guards.suppressions_of(_number(raw, "to"))
+        return SuppressionPage(items=[_item(one) for one in found], next_cursor=None)
 
     async def export_csv(self, first: SuppressionPage) -> AsyncIterator[str]:
         """The rest of the list from a first page on, a page at a time. What is added meanwhile may be among it."""
@@ -82,6 +83,10 @@ class Suppressions:
             page = await self.page(cursor, BATCH)
             yield suppression_csv.lines(page.items)
             cursor = page.next_cursor
+
+
+def _item(one: Suppression) -> SuppressionItem:
+    return SuppressionItem(to=one.to, at=one.at, reason=one.reason, source=one.source, confirmation=one.confirmation)
 
 
 def _number(raw: str, field: str) -> str:

@@ -134,6 +134,11 @@ class Guards:
         items = [msgspec.json.decode(info, type=Suppression) for info in infos if info]
         return items, found[-1] if len(found) == limit else None
 
+    async def suppressions_of(self, to: str) -> list[Suppression]:
+        """What the list says of a person, in whichever notation they were given."""
+        infos = await self._caller.read_one("HMGET", keys.suppression_info(), *notations(to))
+        return [msgspec.json.decode(info, type=Suppression) for info in infos if info]
+
     async def memory_is_short(self) -> bool:
         """Above 80 % of maxmemory nothing new is accepted, so that what was accepted can still be settled."""
         info = await self._caller.read_one("INFO", "memory")
