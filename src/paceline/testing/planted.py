@@ -36,7 +36,7 @@ BUGS = [
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),
         seeds=(-1,)),
     Bug("the daily unit is not counted", "I4", {"hand_off.lua": ("'capUsed', used + 1,", "'capUsed', used,")},
-        seeds=(36,)),
+        seeds=(8, 36)),
     Bug("hours are those of the server", "I4", python=("paceline.policy.hours.phone_zone", "_server_zone"),
         seeds=(50,)),
     Bug("the gate lets everything pass", "I4", python=("paceline.policy.gate.decide", "_always_give"), seeds=(-8, 13)),
