@@ -102,7 +102,7 @@ person = Key(
     "person:{}",
     "ZSET",
     "a person's newest 1,000 messages that got a number, of jobs that are kept, by when they were accepted; gateway, "
-    "router; kept 30 days",
+    "router; kept like messages",
 )
 recipient_sends = Key(
     "recipient:sends:{}", "ZSET", "what a person was sent, by when, for the frequency cap; hand-off, settling"
