@@ -39,22 +39,26 @@ Held = Mapping[str, tuple[int, int, int]]
 class Rounds:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self._courses: dict[str, _Course] = {}
+        """Of the jobs that the last look found: a job never changes, and its text may be long."""
 
     async def unrouted(self, *, limit: int = 500) -> dict[str, Other]:
         """The jobs that are being routed or wait for it, and what of each still lies at its cursor."""
-        found = await self._caller.read(
+        lists = await self._caller.read(
             ("ZRANGE", keys.jobs_active(), 0, limit - 1),
             ("ZRANGE", keys.jobs_retry(), 0, limit - 1),
             ("LRANGE", keys.priority_jobs(), 0, limit - 1),
             ("LRANGE", keys.gateway_jobs(), 0, limit - 1),
         )
-        ids = list(dict.fromkeys(job_id for group in found for job_id in group))[:limit]
-        commands: list[Command] = []
-        for id_ in ids:
-            commands += [("GET", keys.job(id_)), ("HMGET", keys.job_run(id_), "cursor", "state")]
-        rows = await self._caller.read(*commands) if commands else []
-        jobs = zip(ids, rows[::2], rows[1::2], strict=True)
-        return {job_id: _other(raw, run) for job_id, raw, run in jobs if raw is not None}
+        ids = list(dict.fromkeys(job_id for group in lists for job_id in group))[:limit]
+        new = [id_ for id_ in ids if id_ not in self._courses]
+        commands: list[Command] = [("HMGET", keys.job_run(id_), "cursor", "state") for id_ in ids]
+        rows = await self._caller.read(*commands, *[("GET", keys.job(id_)) for id_ in new]) if ids else []
+        runs = dict(zip(ids, rows, strict=False))
+        found = {id_: _course.decode(raw) for id_, raw in zip(new, rows[len(ids) :], strict=True) if raw is not None}
+        known = self._courses | found
+        self._courses = {id_: known[id_] for id_ in ids if id_ in known}
+        return {id_: _other(job, runs[id_]) for id_, job in self._courses.items()}
 
     async def held_by(self, job_id: str) -> frozenset[str] | None:
         """The numbers in whose queues something of the job lies; None if that is too much to look at."""
@@ -85,8 +89,8 @@ class Rounds:
         return max((job.scheduled_at(job.total - 1) for job in jobs), default=None)
 
 
-def _other(raw: str, run: list[str | None]) -> Other:
-    job, cursor = _course.decode(raw), int(run[0] or 0)
+def _other(job: _Course, run: list[str | None]) -> Other:
+    cursor = int(run[0] or 0)
     return Other(
         job.total - cursor,
         job.priority,
