@@ -98,12 +98,11 @@ local function push_events(...) push_capped(K.job_events(), 2000, ...) end
 
 -- As JSON, put together here: cjson takes long over a number.
 local function job_event(kind, job, now, fields)
-  local parts = {'"event":"' .. kind .. '"', '"jobId":' .. cjson.encode(job), '"at":' .. ms(now)}
+  local line = '{"event":"' .. kind .. '","jobId":' .. cjson.encode(job) .. ',"at":' .. ms(now)
   for name, value in pairs(fields or {}) do
-    parts[#parts + 1] = '"' .. name .. '":' .. (type(value) == 'number' and whole(value) or cjson.encode(value))
+    line = line .. ',"' .. name .. '":' .. (type(value) == 'number' and whole(value) or cjson.encode(value))
   end
-  local line = '{' .. table.concat(parts, ',') .. '}'
-  if batch then batch.events[#batch.events + 1] = line else push_events(line) end
+  if batch then batch.events[#batch.events + 1] = line .. '}' else push_events(line .. '}') end
 end
 
 -- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
@@ -125,7 +124,7 @@ end
 -- What customers are told (domain/events.py), in the same step as what it tells of. Never the first write of a script: Redis then takes it
 -- even when it is full, and the oldest make room. Should it fail all the same, the state comes first: an event must not hold up settling.
 local function tell(kind, now, ...)
-  redis.pcall('XADD', K.events(), 'MAXLEN', '~', C.events_kept, '*', 't', kind, 'at', ms(now), ...)
+  redis.pcall('XADD', K.events(), 'MAXLEN', '~', whole(C.events_kept), '*', 't', kind, 'at', ms(now), ...)
 end
 
 -- Something an operator should know. The list is for looking, the stream for those who follow (alerts).

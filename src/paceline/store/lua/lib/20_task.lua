@@ -69,7 +69,7 @@ end
 
 local function close_job(job, now)
   if not call('SET', K.job_done_emitted(job), ms(now), 'NX', 'EX', C.job_ttl) then return end
-  local run, states = K.job_run(job), call('GET', K.job_states(job))
+  local run, states = K.job_run(job), call('GETEX', K.job_states(job), 'EX', C.job_ttl)
   local state, media, reason, wait_until, paused_at, problem =
     unpack(call('HMGET', run, 'state', 'media', 'waitReason', 'waitUntil', 'pausedAt', 'lastError'))
   if media then release_media(media, job, now) end
@@ -86,8 +86,9 @@ local function close_job(job, now)
   job_event('JOB_DONE', job, now, sums)
   tell('job.done', now, 'job', job, 'state', state, 'total', whole(#states), 'sent', whole(sums.sent), 'failed', whole(sums.failed),
     'expired', whole(sums.expired), 'canceled', whole(sums.canceled), 'suppressed', whole(sums.suppressed))
-  local kept, rare = {K.job(job), run, K.job_states(job)}, {K.job_routes(job), K.job_replays(job)}
-  for _, key in ipairs(kept) do call('EXPIRE', key, C.job_ttl) end
+  local rare = {K.job_routes(job), K.job_replays(job)}
+  call('EXPIRE', K.job(job), C.job_ttl)
+  call('EXPIRE', run, C.job_ttl)
   -- Mostly neither is there.
   if call('EXISTS', unpack(rare)) > 0 then
     for _, key in ipairs(rare) do call('EXPIRE', key, C.job_ttl) end
