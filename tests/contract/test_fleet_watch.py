@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lua.servers import LiveServer
 from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
 from paceline.domain.errors import Unavailable
 from paceline.gateway import picture as picture_module
@@ -18,7 +19,10 @@ from paceline.policy.routing import To
 from paceline.policy.trust import parse
 from paceline.policy.turns import Other
 from paceline.settings import read_policy
+from paceline.store import keys
 from paceline.store.pacers import FleetPhone
+
+from .platform import FRIEND, PHONE, Platform
 
 NOON = 1_773_136_800_000
 RULES = Rules(parse(read_policy("demo")))
@@ -273,3 +277,22 @@ async def test_memory_is_looked_at_by_one_request_while_the_others_go_by_what_wa
     go_on.set()
     with pytest.raises(NoRoom):
         await first
+
+
+async def test_a_named_number_that_no_picture_shows_is_no_fault_of_ours(
+    platform: Platform, contract_redis: LiveServer
+) -> None:
+    await platform.connect()
+    contract_redis.client.hset(keys.phone(PHONE), "createdAt", "no time")
+    answer = await platform.gateway.post("/api/v1/send", json={"to": FRIEND, "message": "hi", "phone": PHONE})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_one_job_that_cannot_be_read_stands_for_itself(platform: Platform, contract_redis: LiveServer) -> None:
+    await platform.connect()
+    jobs = [
+        (await platform.gateway.post("/v1/jobs", json={"text": "hi", "contacts": [FRIEND]})).json()["jobId"]
+        for _ in range(2)
+    ]
+    contract_redis.client.set(keys.job(jobs[0]), "{")
+    assert list(await platform.store.rounds.unrouted()) == [jobs[1]]

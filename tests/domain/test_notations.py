@@ -1,7 +1,7 @@
 """One number in several notations: each of them names all of them, so a list that has one has the person."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from paceline.domain.numbers import canonical, identity, notations, person
@@ -43,6 +43,8 @@ def test_two_numbers_are_two_people(one: str, other: str) -> None:
     assert identity(one) != identity(other)
 
 
+@example("6400000000")
+@example("46001234567")
 @given(st.integers(10**9, 10**13).map(str))
 def test_a_number_has_the_identity_of_all_its_notations_and_of_nobody_else(digits: str) -> None:
     assume(canonical(digits) == digits)

@@ -50,6 +50,8 @@ def canonical(raw: str) -> str | None:
 
 def plainly_canonical(raws: Sequence[str]) -> list[str]:
     """`canonical` of a hundred thousand at once. Empty for one that it leaves open and that wants a look of its own."""
+    if not raws:
+        return []
     digits = _without_decoration(raws)
     lengths = set(map(len, digits))
     if len(lengths) == 1:
@@ -116,7 +118,8 @@ def identity(digits: str) -> str:
     which is told at once."""
     country, has_trunk_zero = _habits(digits[:_COUNTRY_LENGTH])
     length = len(country)
-    if has_trunk_zero and digits[length : length + 1] == "0":
+    # Of two zeros none is the trunk's.
+    if has_trunk_zero and digits[length : length + 1] == "0" and digits[length + 1 : length + 2] != "0":
         digits = country + digits[length + 1 :]
     if country in _MOBILE_CODES:
         return country + _without_mobile_digit(int(country), digits[length:])
@@ -174,7 +177,7 @@ def _same_number(digits: str) -> set[str]:
     if parts is None:
         return set()
     country, national = parts
-    trunks = ("", "0") if _has_trunk_zero(country) else ("",)
+    trunks = ("", "0") if _has_trunk_zero(country) and not national.startswith("00") else ("",)
     if len(trunks) > 1:
         national = national.removeprefix("0")
     return {f"{country}{trunk}{core}" for core in _with_or_without_mobile_digit(country, national) for trunk in trunks}

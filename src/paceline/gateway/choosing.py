@@ -56,7 +56,8 @@ class Choosing:
         if job.phone is not None:
             if job.phone not in picture.phones:
                 picture = await watcher.look(now_ms, fresh=True)
-            if job.send_at is None:
+            # One that cannot be read is in no picture; what it may, the scripts say.
+            if job.send_at is None and job.phone in picture.phones:
                 checks.budget(picture.sender(job.phone, now_ms=now_ms), now_ms)
             return job.phone, picture
         self._chosen += 1

@@ -44,7 +44,7 @@ class Watcher:
         self._lock = asyncio.Lock()
         self._begun = self._seen = 0
         """Looks that began, and the last that ended."""
-        self._problem: Unavailable | None = None
+        self._problem: Exception | None = None
         """Why that one saw nothing."""
 
     async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
@@ -77,12 +77,12 @@ class Watcher:
             if self._seen > begun:
                 if self._problem is not None:
                     # While the store is away all would try it one after the other.
-                    raise Unavailable(str(self._problem))
+                    raise Unavailable(str(self._problem)) from self._problem
                 return
             self._begun += 1
             try:
                 self._picture = await self._read(now_ms)
-            except Unavailable as problem:
+            except Exception as problem:
                 self._problem, self._seen = problem, self._begun
                 raise
             self._problem, self._seen, self._looked_at_ms = None, self._begun, now_ms

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import structlog
 
 from paceline.domain import states
 from paceline.domain.jobs import decode_job, spread_ms
@@ -14,6 +15,8 @@ from paceline.policy.turns import Other
 from paceline.store import keys
 from paceline.store.caller import Caller
 from paceline.store.client import Command
+
+log = structlog.stdlib.get_logger(__name__)
 
 ROUTES_READ = 5_000
 """Tasks of a job whose numbers are read for an estimate: about a millisecond of Redis."""
@@ -55,8 +58,8 @@ class Rounds:
         commands: list[Command] = [("HMGET", keys.job_run(id_), "cursor", "state") for id_ in ids]
         rows = await self._caller.read(*commands, *[("GET", keys.job(id_)) for id_ in new]) if ids else []
         runs = dict(zip(ids, rows, strict=False))
-        found = {id_: _course.decode(raw) for id_, raw in zip(new, rows[len(ids) :], strict=True) if raw is not None}
-        known = self._courses | found
+        read = {id_: _read(id_, raw) for id_, raw in zip(new, rows[len(ids) :], strict=True) if raw is not None}
+        known = self._courses | {id_: course for id_, course in read.items() if course is not None}
         self._courses = {id_: known[id_] for id_ in ids if id_ in known}
         return {id_: _other(job, runs[id_]) for id_, job in self._courses.items()}
 
@@ -87,6 +90,15 @@ class Rounds:
         found = await self._caller.read(*[("GET", keys.job(id_)) for id_ in ids]) if ids else []
         jobs = [decode_job(raw) for raw in found if raw is not None]
         return max((job.scheduled_at(job.total - 1) for job in jobs), default=None)
+
+
+def _read(id_: str, raw: str) -> _Course | None:
+    """One job that cannot be read must not stand for all."""
+    try:
+        return _course.decode(raw)
+    except msgspec.MsgspecError:
+        log.warning("what is stored of a job cannot be read", job_id=id_)
+        return None
 
 
 def _other(job: _Course, run: list[str | None]) -> Other:
