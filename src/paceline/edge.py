@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -20,7 +21,7 @@ from litestar.types import Guard
 from paceline import __version__
 from paceline.apidoc import CATALOGUE, SECURITY
 from paceline.domain.errors import Forbidden, RequestError, TooMany, Unauthorized, Unavailable
-from paceline.kits.clock import Clock
+from paceline.kits.clock import Clock, monotonic_ms
 from paceline.kits.headers import header
 from paceline.kits.openapi import Reference
 from paceline.kits.ratelimit import Meter, Verdict
@@ -93,7 +94,16 @@ class Limits:
 class Keys:
     """Who holds a key, what it is good for, and how often it may be used."""
 
-    def __init__(self, store: Store, clock: Clock, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        limits: Limits | None = None,
+        monotonic: Callable[[], int] = monotonic_ms,
+    ) -> None:
+        """What was read grows old by `monotonic`: a clock that was set back stands still, and what was revoked must end
+        all the same."""
+        self._monotonic = monotonic
         self._store = store
         self._clock = clock
         self._limits = limits or Limits()
@@ -121,7 +131,7 @@ class Keys:
     async def is_live(self, key_id: str) -> bool:
         """For what goes on after its request was let in: a stream ends with its key."""
         now_ms = self._clock.now_ms()
-        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all(now_ms))
+        return any(record.key_id == key_id and not _fault(record, now_ms) for record in await self._all())
 
     def requires(self, *scopes: str) -> Guard:
         """Any one of these; `admin` includes them all."""
@@ -144,10 +154,10 @@ class Keys:
         if key is None:
             self._refuse(connection, "send a key as X-API-KEY or Authorization: Bearer")
         presented = digest(key)
-        known = self._known if now_ms - self._read_at_ms < KEYS_AGE_MS else await self._all(now_ms)
+        known = self._known if self._monotonic() - self._read_at_ms < KEYS_AGE_MS else await self._all()
         # What nobody knows may have been made a moment ago, by another process.
         record = _matching(known, presented)
-        record = record or _matching(await self._all(now_ms, UNKNOWN_AGE_MS), presented)
+        record = record or _matching(await self._all(UNKNOWN_AGE_MS), presented)
         if record is None:
             self._refuse(connection, "this key is not valid")
         # Who shows the whole key may know what became of it.
@@ -188,21 +198,22 @@ class Keys:
         if verdicts:
             _tell(connection, verdicts[0][1])
 
-    async def _all(self, now_ms: int, age_ms: int = KEYS_AGE_MS) -> list[ApiKeyRecord]:
+    async def _all(self, age_ms: int = KEYS_AGE_MS) -> list[ApiKeyRecord]:
         """Every key, as of so long ago. Requests that come together share one reading, and its failure."""
-        if now_ms - self._read_at_ms >= age_ms:
+        read_at_ms = self._monotonic()
+        if read_at_ms - self._read_at_ms >= age_ms:
             if self._reading is None:
-                self._reading = asyncio.create_task(self._read(now_ms), name="keys")
+                self._reading = asyncio.create_task(self._read(read_at_ms), name="keys")
             # A caller that hangs up must not take the reading from the others.
             await asyncio.shield(self._reading)
         return self._known
 
-    async def _read(self, now_ms: int) -> None:
+    async def _read(self, read_at_ms: int) -> None:
         this = asyncio.current_task()
         try:
             found = await self._store.guards.api_keys()
             if self._reading is this:
-                self._known, self._read_at_ms = found, now_ms
+                self._known, self._read_at_ms = found, read_at_ms
         finally:
             if self._reading is this:
                 self._reading = None

@@ -92,7 +92,7 @@ class Platform:
         self._words = 0
         self.rules = Rules(parse(read_policy(policy)))
         self.store = Store(self.link, ScriptConfig(lead_ms=self.rules.lead_ms))
-        self.keys = Keys(self.store, self.clock, limits)
+        self.keys = Keys(self.store, self.clock, limits, self.clock.now_ms)
         self.metrics = {name: new_metrics() for name in ("gateway", "dispatcher", "orchestrator")}
         self._folder = tempfile.TemporaryDirectory(prefix="paceline-media-")
         self.files = MediaFiles(Path(self._folder.name))

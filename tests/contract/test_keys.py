@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from lua.servers import LiveServer
-from paceline.edge import BOOTSTRAP_ID, KEYS_AGE_MS, digest
+from paceline.edge import BOOTSTRAP_ID, KEYS_AGE_MS, Keys, digest
 from paceline.gateway import api_keys
 from paceline.store.guards import ApiKeyRecord
 
@@ -321,3 +321,14 @@ async def test_a_key_that_is_no_longer_valid_is_told_so_when_it_asks_about_itsel
     await platform.gateway.delete(f"/v1/keys/{created['keyId']}")
     answer = await platform.gateway.get("/v1/keys/self", headers={"X-API-KEY": created["key"]})
     assert refused(answer, 401, "UNAUTHORIZED")["message"] == "this key was revoked"
+
+
+async def test_a_clock_that_stands_still_keeps_no_key_alive(platform: Platform) -> None:
+    """Running services wait for one that was set back; revoked keys do not."""
+    key_id = (await made(platform))["keyId"]
+    passed_ms = 0
+    keys = Keys(platform.store, platform.clock, monotonic=lambda: passed_ms)
+    assert await keys.is_live(key_id)
+    await platform.store.guards.revoke_key(key_id, by="somebody", now_ms=platform.clock.at_ms)
+    passed_ms += KEYS_AGE_MS
+    assert not await keys.is_live(key_id)

@@ -169,7 +169,7 @@ async def test_addresses_are_forgotten_beyond_a_bound(platform: Platform, monkey
 
 async def test_counting_asks_redis_nothing(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the keys are known, a request that is refused for its rate costs no round trip."""
-    keys = Keys(platform.store, platform.clock, Limits(per_key=1))
+    keys = Keys(platform.store, platform.clock, Limits(per_key=1), platform.clock.now_ms)
     monkeypatch.setattr(platform.keys, "_limits", keys._limits)
     assert (await ask(platform, SEND_KEY, "/v1/keys")).status_code == 403
 
