@@ -56,15 +56,31 @@ def test_a_number_is_added_and_linked_by_its_qr_code(site: Site, open_page: Open
 
 def test_a_number_that_waits_for_a_proxy_says_so_where_its_code_would_be(site: Site, open_page: Open) -> None:
     """“The worker is getting a code” was all one saw, for ever: there was no worker."""
+    site.api.proxies.upload(b"http://proxy.example:1")
+    (proxy,) = site.api.proxies.list().items
+    site.api.sessions.create("447700900053", session_id="waits-1", driver="simulated", proxy=proxy.proxy_id)
+    site.api.sessions.stop("waits-1")
+    wait_for("its end", lambda: site.api.proxies.list().items[0].load == 0)
+    site.api.proxies.mark_bad(proxy.proxy_id)
+    site.api.sessions.start("waits-1")
+    page = open_page("/sessions/waits-1")
+    expect(page.locator(".link-wait")).to_contain_text("no proxy of the pool is free")
+    assert grave_faults(page) == []
+    site.api.sessions.remove("waits-1")
+    wait_for("it to be gone", lambda: "waits-1" not in [one.session_id for one in site.api.sessions.each()])
+    site.api.proxies.drop(proxy.proxy_id)
+
+
+def test_pressed_twice_a_number_is_added_once(site: Site, open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="Add a number").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Phone number").fill("+44 7700 900053")
+    dialog.get_by_label("Phone number").fill("+44 7700 900054")
+    dialog.get_by_label("How it sends").select_option("simulated")
     assert dialog.get_by_label("Goes out by").locator("option").count() == 2
     dialog.get_by_role("button", name="Add").dblclick()
-    expect(page.locator(".link-wait")).to_contain_text("no proxy of the pool is free")
-    (made,) = [one for one in site.api.sessions.each() if one.phone == "447700900053"]
-    assert grave_faults(page) == []
+    expect(page.get_by_role("heading", level=1)).to_contain_text("+44 7700 900054")
+    (made,) = [one for one in site.api.sessions.each() if one.phone == "447700900054"]
     site.api.sessions.remove(made.session_id)
     wait_for("it to be gone", lambda: made.session_id not in [one.session_id for one in site.api.sessions.each()])
 

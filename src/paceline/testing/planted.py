@@ -172,8 +172,10 @@ BUGS = [
     Bug("a late word about a limit replaces a newer one", "I10", {
         "72_fleet.lua": ("if has(told, name) then return false end", ""),
         "restriction_event.lua": ("if a.at < said_at(", "if false and a.at < said_at(")}, seeds=(-25,)),
+    # Its next claim would mend it within seconds.
     Bug("a copy of a worker's word counts again", "I1", {
-        "72_fleet.lua": ("if has(told, name) then return false end", "")}, seeds=(-37,)),
+        "72_fleet.lua": ("if has(told, name) then return false end", ""),
+        "open_claim.lua": ("if not a.again then believe_claim(", "if false then believe_claim(")}, seeds=(-37,)),
     Bug("a stop word is not understood", "I9", python=("paceline.policy.stopwords.says_stop", "_deaf"), seeds=(-26,)),
     Bug("every stop is confirmed", "I9", {
         "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",
