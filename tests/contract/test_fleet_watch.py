@@ -255,6 +255,30 @@ async def test_numbers_share_a_forecast_only_with_those_of_the_same_figures() ->
     assert picture.single("nobody", priority=1, now_ms=NOON) is None
 
 
+def test_a_ceiling_for_the_fleet_holds_for_single_sends_too() -> None:
+    """One a minute for a hundred numbers: the last of three hundred was told ten seconds, as a job five hours."""
+    rules = Rules(RULES.policy, global_rpm=1)
+    picture = Picture(Readings(100)._found, {}, rules)
+    told = [picture.single(phone, priority=1, now_ms=NOON) for _ in range(3) for phone in picture.phones]
+    assert told[0] is not None
+    assert told[0] < NOON + MINUTE
+    assert told == sorted(told)  # type: ignore[type-var]
+    job = Job(job_id="J", total=300, text="hello", accepted_at=NOON, accepted_by="k", validity_seconds=86_400)
+    assert told[-1] == pytest.approx(Picture(Readings(100)._found, {}, rules).new_job(job).finish_ms, abs=2 * MINUTE)
+
+
+def test_what_waits_for_others_counts_for_the_ceiling() -> None:
+    """Sixty wait for one number; a message of another goes behind them, one for later in its time."""
+    one, busy = Readings(2)._found
+    picture = Picture([one, FleetPhone(busy.facts, (60, 0, 0))], {}, Rules(RULES.policy, global_rpm=1))
+    phone, later = one.facts.phone, NOON + 3 * HOUR
+    assert picture.single(phone, priority=1, now_ms=NOON) == pytest.approx(NOON + HOUR, abs=MINUTE)
+    at_three = picture.single(phone, priority=1, now_ms=NOON, start_ms=later)
+    assert at_three == pytest.approx(later, abs=MINUTE)
+    soon = picture.single(phone, priority=1, now_ms=NOON, start_ms=NOON + MINUTE)
+    assert soon == pytest.approx(NOON + HOUR, abs=2 * MINUTE)
+
+
 def locked(phones: int, queued: tuple[int, int, int] = (0, 0, 0), parked: int = 0) -> Picture:
     """Numbers that may start no new chats for six hours."""
     facts = [

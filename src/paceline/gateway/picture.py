@@ -73,7 +73,8 @@ class Picture:
         self._fleets: dict[int, Fleet] = {}
         self._loads: dict[int, list[PhoneLoad]] = {}
         """What a fleet will be made of, by its priority."""
-        self._singles = Singles(rules)
+        queued = sum(sum(phone.queued) for phone in self.phones.values()) if rules.global_rpm else 0
+        self._singles = Singles(rules, queued)
         self._crews: dict[tuple[int, int], Crew] = {}
         """By priority and about when they are asked about."""
 

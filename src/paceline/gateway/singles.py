@@ -9,6 +9,7 @@ from typing import NamedTuple
 from paceline.policy.facts import Rules
 from paceline.policy.kinds import Maker
 from paceline.policy.line import Line
+from paceline.policy.pacing import MINUTE_MS
 from paceline.store.pacers import FleetPhone
 
 SECOND_MS = 1_000
@@ -23,8 +24,12 @@ class _Kin(NamedTuple):
 
 
 class Singles:
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, waiting: int = 0) -> None:
+        """`waiting` is what was queued for all numbers at the look; it counts under a ceiling for the fleet."""
         self._rules = rules
+        self._before = waiting
+        """That, and the sends since: all that goes before the next one under a ceiling for the fleet."""
+        self._apart_ms = MINUTE_MS / rules.global_rpm if rules.global_rpm else 0.0
         self._added: dict[tuple[str, bool], list[int]] = {}
         """Sends for each number since the look, by priority; those that wait for the end of its lock apart."""
         self._lines: dict[tuple[str, bool], tuple[int, Line | None]] = {}
@@ -46,8 +51,12 @@ class Singles:
         added = self._added.setdefault(key, [0, 0, 0])
         parked = seen.parked if is_locked else 0
         when = line.at(seen.ahead_of(priority) + parked + sum(added[priority - 1 :]) + 1)
+        if when is not None and self._apart_ms:
+            when = max(when, round(now_ms + self._before * self._apart_ms))
         if start_ms <= now_ms:
             added[priority - 1] += 1
+            # What waits for a lock takes no turn of the others.
+            self._before += not is_locked
             return when
         if when is None or when >= start_ms:
             return when
