@@ -83,6 +83,16 @@ def test_a_ceiling_for_the_fleet():
     assert why == "PACE"
 
 
+def test_what_waits_already_uses_the_ceiling_up():
+    """Two a minute for all, and a hundred and twenty before it on the first number: for an hour nothing else goes, so
+    the first half hour's ends."""
+    rules = Rules(DEFAULT, global_rpm=2)
+    busy, free = msgspec.structs.replace(OPEN, load=120), msgspec.structs.replace(OPEN, heard_ms=401)
+    count, why = lost(240, 4, 0.5, kinds=(busy, free), rules=rules)
+    assert count == pytest.approx(30, abs=5)
+    assert why == "PACE"
+
+
 def test_none_are_lost_of_whom_nobody_could_ever_write_to():
     """They are refused, and told as such."""
     people, shares = groups({ZONE: 120, "Pacific/Honolulu": 120}, DEFAULT)

@@ -163,8 +163,8 @@ def _flow_out(awake: Sequence[_Queue], hands: Sequence[Hands], start: int, end: 
     for hand in hands:
         if waiting <= ALMOST and hand.held <= ALMOST:
             continue
-        _, sent = hand.send(min(ceiling, hand.able(start, end)), waiting)
-        ceiling -= sent
+        first, sent = hand.send(min(ceiling, hand.able(start, end)), waiting)
+        ceiling -= first + sent
         waiting -= sent
         for queue in oldest_first:
             if sent <= ALMOST:
