@@ -5,11 +5,13 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from lua.servers import LiveServer
 from paceline.dispatcher.fleet import FLEET_AGE_MS, FleetWatch
 from paceline.domain.errors import Unavailable
+from paceline.domain.jobs import Job
 from paceline.gateway import picture as picture_module
 from paceline.gateway.picture import SLICE, Picture
 from paceline.gateway.pressure import NoRoom, Pressure
@@ -25,6 +27,8 @@ from paceline.store.pacers import FleetPhone
 from .platform import FRIEND, PHONE, Platform
 
 NOON = 1_773_136_800_000
+MINUTE = 60_000
+HOUR = 60 * MINUTE
 RULES = Rules(parse(read_policy("demo")))
 
 
@@ -253,6 +257,74 @@ async def test_numbers_share_a_forecast_only_with_those_of_the_same_figures() ->
     assert later > first
     assert picture.single(busy.facts.phone, priority=3, now_ms=NOON) == first
     assert picture.single("nobody", priority=1, now_ms=NOON) is None
+
+
+def test_a_ceiling_for_the_fleet_holds_for_single_sends_too() -> None:
+    """One a minute for a hundred numbers: the last of three hundred was told ten seconds, as a job five hours."""
+    rules = Rules(RULES.policy, global_rpm=1)
+    picture = Picture(Readings(100)._found, {}, rules)
+    told = [picture.single(phone, priority=1, now_ms=NOON) for _ in range(3) for phone in picture.phones]
+    assert told[0] is not None
+    assert told[0] < NOON + MINUTE
+    assert told == sorted(told)  # type: ignore[type-var]
+    job = Job(job_id="J", total=300, text="hello", accepted_at=NOON, accepted_by="k", validity_seconds=86_400)
+    assert told[-1] == pytest.approx(Picture(Readings(100)._found, {}, rules).new_job(job).finish_ms, abs=2 * MINUTE)
+
+
+def test_what_waits_for_others_counts_for_the_ceiling() -> None:
+    """Sixty wait for one number; a message of another goes behind them, one for later in its time."""
+    one, busy = Readings(2)._found
+    picture = Picture([one, FleetPhone(busy.facts, (60, 0, 0))], {}, Rules(RULES.policy, global_rpm=1))
+    phone, later = one.facts.phone, NOON + 3 * HOUR
+    assert picture.single(phone, priority=1, now_ms=NOON) == pytest.approx(NOON + HOUR, abs=MINUTE)
+    at_three = picture.single(phone, priority=1, now_ms=NOON, start_ms=later)
+    assert at_three == pytest.approx(later, abs=MINUTE)
+    soon = picture.single(phone, priority=1, now_ms=NOON, start_ms=NOON + MINUTE)
+    assert soon == pytest.approx(NOON + HOUR, abs=2 * MINUTE)
+
+
+def locked(phones: int, queued: tuple[int, int, int] = (0, 0, 0), parked: int = 0) -> Picture:
+    """Numbers that may start no new chats for six hours."""
+    facts = [
+        msgspec.structs.replace(seen.facts, restriction="TIME_LOCKED", restricted_until=NOON + 6 * HOUR)
+        for seen in Readings(phones)._found
+    ]
+    return Picture([FleetPhone(fact, queued, parked) for fact in facts], {}, RULES)
+
+
+async def test_a_stranger_waits_for_the_end_of_the_lock() -> None:
+    """They were promised seconds, where a job of one is told hours."""
+    picture = locked(1)
+    (phone,) = picture.phones
+    stranger, friend = (picture.single(phone, priority=1, now_ms=NOON, is_known=known) for known in (False, True))
+    job = Job(
+        job_id="J", total=1, text="hello", accepted_at=NOON, accepted_by="k", phone=phone, validity_seconds=86_400
+    )
+    as_job = picture.job(job, 1, now_ms=NOON).finish_ms
+    assert stranger is not None
+    assert friend is not None
+    assert as_job is not None
+    assert friend < NOON + MINUTE
+    assert NOON + 6 * HOUR <= stranger <= as_job
+
+
+async def test_those_who_wait_for_the_lock_are_in_nobody_elses_way() -> None:
+    """They are parked: a friend goes before them, and each of them behind those that came earlier."""
+    picture = locked(1, parked=20)
+    (phone,) = picture.phones
+    strangers = [picture.single(phone, priority=1, now_ms=NOON, is_known=False) for _ in range(3)]
+    assert strangers == sorted(set(strangers))
+    assert strangers[0] > locked(1).single(phone, priority=1, now_ms=NOON, is_known=False)
+    assert picture.single(phone, priority=1, now_ms=NOON, is_known=True) < NOON + MINUTE
+
+
+async def test_a_stranger_written_to_after_the_lock_goes_then() -> None:
+    picture = locked(1)
+    (phone,) = picture.phones
+    later = NOON + 7 * HOUR
+    told = picture.single(phone, priority=1, now_ms=NOON, start_ms=later, is_known=False)
+    assert told is not None
+    assert later <= told < later + MINUTE
 
 
 async def test_memory_is_looked_at_by_one_request_while_the_others_go_by_what_was_seen() -> None:

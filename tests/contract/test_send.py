@@ -210,6 +210,21 @@ async def test_a_restricted_number_gets_only_people_it_knows(platform: Platform)
         assert (await platform.message(body["messageId"]))["phone"] == phone
 
 
+@pytest.mark.parametrize("name", [{}, {"phone": PHONE}], ids=["every number is locked", "it is named"])
+async def test_only_those_it_knows_are_promised_a_message_from_a_locked_number(
+    platform: Platform, name: dict[str, str]
+) -> None:
+    """A stranger was told seconds, and got it a day later."""
+    await platform.connect()
+    await platform.link.read(
+        ("HSET", f"phone:{PHONE}", "restriction", "TIME_LOCKED", "restrictedUntil", NOON + DAY_MS),
+        ("ZADD", f"chats:{PHONE}", NOON, FRIEND),
+    )
+    stranger, friend = [(await send(platform, to=to, **name)).json() for to in ("972529876544", FRIEND)]
+    assert friend["estimatedDelivery"] < NOON + 60_000
+    assert stranger["estimatedDelivery"] >= NOON + DAY_MS
+
+
 async def test_each_message_is_told_its_own_time(platform: Platform) -> None:
     """Twenty in the same second went to one number, and all were told the time of the first."""
     await platform.connect()

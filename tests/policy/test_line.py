@@ -42,6 +42,12 @@ def test_each_place_is_later_than_the_one_before():
     assert times[-1] == last
 
 
+def test_nobody_new_before_the_number_takes_them():
+    """A lock on new chats keeps them waiting like a rest of the number."""
+    locked, resting = (line(hot(**{name: NOON + HOUR})) for name in ("takes_from_ms", "sends_from_ms"))
+    assert [locked.at(place) for place in range(1, 600)] == [resting.at(place) for place in range(1, 600)]
+
+
 def test_the_day_has_a_cap():
     """The 500th goes today, the next tomorrow when it opens."""
     found = line(hot())

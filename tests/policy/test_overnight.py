@@ -1,13 +1,21 @@
 """Spread jobs over nights: how many end before the numbers open again, worked out by hand."""
 
+import sys
+
 import msgspec
 import pytest
 
+from paceline.policy import hands, overnight
+from paceline.policy import prospect as prospect_module
 from paceline.policy.audience import groups
+from paceline.policy.crew import Seat, crew_of
 from paceline.policy.facts import Rules
+from paceline.policy.kinds import kind_of
 from paceline.policy.overnight import Spread, expired
+from paceline.policy.prospect import Ask
+from paceline.policy.workday import Kind
 
-from .builders import DEFAULT, HOUR, NOON, RULES, ZONE
+from .builders import DEFAULT, HOUR, NOON, RULES, ZONE, ZONES, facts
 from .test_forecast import NEW_YORK, closing, hot
 
 DAY = 24 * HOUR
@@ -75,8 +83,84 @@ def test_a_ceiling_for_the_fleet():
     assert why == "PACE"
 
 
+def test_what_waits_already_uses_the_ceiling_up():
+    """Two a minute for all, and a hundred and twenty before it on the first number: for an hour nothing else goes, so
+    the first half hour's ends."""
+    rules = Rules(DEFAULT, global_rpm=2)
+    busy, free = msgspec.structs.replace(OPEN, load=120), msgspec.structs.replace(OPEN, heard_ms=401)
+    count, why = lost(240, 4, 0.5, kinds=(busy, free), rules=rules)
+    assert count == pytest.approx(30, abs=5)
+    assert why == "PACE"
+
+
 def test_none_are_lost_of_whom_nobody_could_ever_write_to():
     """They are refused, and told as such."""
     people, shares = groups({ZONE: 120, "Pacific/Honolulu": 120}, DEFAULT)
     morning = closing(hot(), 9, 12)
     assert lost(240, 24, 24, kinds=(morning,), people=people, shares=shares) == (0, None)
+
+
+SIX_ZONES = {ZONE: 40, "Europe/London": 20, NEW_YORK: 20, "Asia/Kolkata": 10, "Australia/Sydney": 6, "UTC": 4}
+
+
+def fleet(size: int, zones=(ZONE,)) -> list[tuple[Kind, int]]:
+    """No two of an age, and none with the same slot."""
+    born = [NOON - index * 9 * DAY // size - index * 997 for index in range(size)]
+    made = [
+        kind_of(
+            facts(created_at=at, timezone=zones[index % len(zones)], sends=(NOON - index * 101,)), RULES, now_ms=NOON
+        )
+        for index, at in enumerate(born)
+    ]
+    return [(kind, 1) for kind in made if kind is not None]
+
+
+def month(size: int, validity_hours: float) -> Spread:
+    people, shares = groups(SIX_ZONES, DEFAULT)
+    return Spread(size, NOON, NOON + 30 * DAY, round(validity_hours * HOUR), people, shares)
+
+
+def calls(job: Spread, kinds: list[tuple[Kind, int]]) -> int:
+    """How much work it is, by whatever clock."""
+    count = 0
+
+    def counting(_frame, event, _arg):
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    expired(job, kinds, RULES)
+    sys.setprofile(counting)
+    try:
+        expired(job, kinds, RULES)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("zones", [(ZONE,), tuple(SIX_ZONES), tuple(ZONES)], ids=["one zone", "six", "thirteen"])
+def test_the_work_is_bounded_whatever_the_fleet(zones):
+    """A job over a month and two hundred numbers of all ages kept every other request waiting for half a second."""
+    assert calls(month(50_000, 1), fleet(200, zones)) < 150_000
+
+
+@pytest.mark.parametrize("zones", [(ZONE,), tuple(SIX_ZONES)], ids=["one zone", "six"])
+@pytest.mark.parametrize("size", [5_000, 50_000, 400_000])
+@pytest.mark.parametrize("hours", [1, 12, 30])
+def test_numbers_taken_together_lose_as_many(monkeypatch, zones, size, hours):
+    """As if each were walked alone, through every change."""
+    kinds = fleet(40, zones)
+    together = expired(month(size, hours), kinds, RULES)
+    monkeypatch.setattr(hands, "HANDS", 1_000)
+    monkeypatch.setattr(overnight, "STRETCHES", 100_000)
+    apart = expired(month(size, hours), kinds, RULES)
+    assert together[0] == pytest.approx(apart[0], abs=0.01 * size)
+    assert together[1] == apart[1]
+
+
+def test_a_validity_longer_than_the_work_needs_no_walk(monkeypatch):
+    """Half an hour's work and a night between: of a job over a month none that is valid for two days ends."""
+    monkeypatch.setattr(prospect_module, "expired", lambda *_: pytest.fail("walked"))
+    crew = crew_of([Seat(facts())], RULES, now_ms=NOON)
+    last = NOON + 30 * DAY
+    ask = Ask(size=100, start_ms=NOON, last_ms=last, expires_ms=last + 2 * DAY, zones={ZONE: 100})
+    assert prospect_module.prospect(ask, crew, RULES).will_expire == 0

@@ -70,6 +70,14 @@ class Choosing:
             return decision.phone, picture
         return None, picture
 
+    async def knows(self, phone: str, to: str, picture: Picture, *, now_ms: int) -> bool:
+        """Whether the number may write to them whatever the platform keeps it from; worth asking of a locked one alone,
+        and of the same chats as the dispatcher does."""
+        if not picture.is_locked(phone, now_ms=now_ms):
+            return True
+        (known,) = await self._store.jobs.known_by([phone], [to])
+        return phone in known
+
     async def _route(self, picture: Picture, job: Job, to: str, sticky: Sticky | None, now_ms: int) -> To | NotNow:
         priority = job.priority if job.scheduled_at(0) <= now_ms else LATER
         fleet = picture.fleet(priority=priority, turn=self._chosen, now_ms=now_ms)

@@ -226,7 +226,10 @@ class Intake:
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
             await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer
-        when = picture.single(phone, priority=job.priority, now_ms=now_ms, start_ms=job.scheduled_at(0))
+        is_known = await self._numbers.knows(phone, contact.to, picture, now_ms=now_ms)
+        when = picture.single(
+            phone, priority=job.priority, now_ms=now_ms, start_ms=job.scheduled_at(0), is_known=is_known
+        )
         idem = idem_key and receipts.idem(job.accepted_by, idem_key, receipts.send_receipt(job.job_id, None, when))
         accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms, idem=idem or None)
         if accepted.code == "QUEUE_FULL":

@@ -73,7 +73,8 @@ class Picture:
         self._fleets: dict[int, Fleet] = {}
         self._loads: dict[int, list[PhoneLoad]] = {}
         """What a fleet will be made of, by its priority."""
-        self._singles = Singles(rules)
+        queued = sum(sum(phone.queued) for phone in self.phones.values()) if rules.global_rpm else 0
+        self._singles = Singles(rules, queued)
         self._crews: dict[tuple[int, int], Crew] = {}
         """By priority and about when they are asked about."""
 
@@ -104,6 +105,11 @@ class Picture:
 
     def sender(self, phone: str, *, now_ms: int) -> Sender:
         return sender(self.phones[phone].facts, self.rules, now_ms=now_ms)
+
+    def is_locked(self, phone: str, *, now_ms: int) -> bool:
+        """Whether the platform keeps this number from new chats."""
+        seen = self.phones.get(phone)
+        return seen is not None and bool(seen.facts.restriction) and seen.facts.restricted_until > now_ms
 
     def job(
         self, job: Job, rest: int, *, now_ms: int, held_by: frozenset[str] | None = frozenset(), busy: int = 0
@@ -201,10 +207,14 @@ class Picture:
             self._crews[key] = crew_of(self._seats(self.phones, priority), self.rules, now_ms=start_ms)
         return self._crews[key]
 
-    def single(self, phone: str, *, priority: int, now_ms: int, start_ms: int = 0) -> int | None:
-        """When one more message of this number will go out; it counts for the next."""
+    def single(self, phone: str, *, priority: int, now_ms: int, start_ms: int = 0, is_known: bool = True) -> int | None:
+        """When one more message of this number will go out; it counts for the next. `is_known`: the number has talked
+        with them, so no lock on new chats keeps them waiting."""
         seen = self.phones.get(phone)
-        return None if seen is None else self._singles.one_more(seen, priority, now_ms=now_ms, start_ms=start_ms)
+        if seen is None:
+            return None
+        is_locked = not is_known and self.is_locked(phone, now_ms=now_ms)
+        return self._singles.one_more(seen, priority, now_ms=now_ms, start_ms=start_ms, is_locked=is_locked)
 
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)

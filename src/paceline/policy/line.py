@@ -18,7 +18,8 @@ _EVERYBODY = ((),)
 
 
 class Line:
-    """What waits for the number is not the kind's to know here: whoever asks says at which place."""
+    """What waits for the number is not the kind's to know here: whoever asks says at which place, and has the kind made
+    for people the number knows, or for those who wait until it takes new ones."""
 
     def __init__(self, kind: Kind, rules: Rules, *, now_ms: int) -> None:
         self._kind = kind
@@ -51,7 +52,7 @@ class Line:
             # A new day has its budget whole.
             self._used = self._used if self._date == -1 else 0
             self._date = cell.date
-        start = max(cell.start, self._now_ms, self._kind.sends_from_ms)
+        start = max(cell.start, self._now_ms, self._kind.sends_from_ms, self._kind.takes_from_ms)
         if not cell.is_open or start >= cell.end:
             return
         tempo = pace_of(self._kind, cell.shift, self._rules, 0 if self._known else self._kind.burst)

@@ -77,14 +77,16 @@ def prospect(ask: Ask, crew: Crew, rules: Rules, *, ahead: int = ROUTE_AHEAD) ->
     if finish is None or ask.last_ms <= ask.start_ms:
         return Prospect(finish, late, None, outlook, crew=crew, forecast=found)
     spread = max((_from(at, ask, crew, rules, ahead) or finish for at in _looks(ask, crew.groups)), default=finish)
-    late, late_by = _late_of_spread(ask, waiting - ask.size, max(finish, spread), crew, rules)
+    # If all were due at once it would take until `finish`; from another hour of the day a day more at most.
+    done_ms = min(max(finish, spread), finish + DAY_MS)
+    late, late_by = _late_of_spread(ask, waiting - ask.size, done_ms, crew, rules)
     return Prospect(max(finish, spread), late, late_by, outlook, spread > finish, crew, found)
 
 
-def _late_of_spread(ask: Ask, before: int, finish: int, crew: Crew, rules: Rules) -> tuple[int, str | None]:
-    """Each is valid from its own time on."""
+def _late_of_spread(ask: Ask, before: int, done_ms: int, crew: Crew, rules: Rules) -> tuple[int, str | None]:
+    """Each is valid from its own time on. By `done_ms` all is done, at whatever hour of a day it begins."""
     validity_ms = (ask.expires_ms or 0) - ask.last_ms
-    if ask.expires_ms is None or finish <= ask.start_ms + validity_ms:
+    if ask.expires_ms is None or done_ms <= ask.start_ms + validity_ms:
         return 0, None
     people, shares = audience.groups(ask.zones, rules.policy)
     job = Spread(ask.size, ask.start_ms, ask.last_ms, validity_ms, people, shares, before)
@@ -124,13 +126,25 @@ def _looks(ask: Ask, groups: Sequence[Group]) -> list[int]:
 def _from(at_ms: int, ask: Ask, crew: Crew, rules: Rules, ahead: int) -> int | None:
     """When what is scheduled from then on is done, if all before it is."""
     rest = max(1, round(ask.size * (ask.last_ms - at_ms) / (ask.last_ms - ask.start_ms)))
-    groups = [(_at_rest(kind, ask.start_ms, at_ms), count) for kind, count in crew.groups]
-    found = Forecast(_backlog(rest, ask, rules), groups, rules=rules, ahead=ahead, now_ms=at_ms).outlook()
+    groups: Counter[Kind] = Counter()
+    for kind, count in crew.groups:
+        groups[_at_rest(kind, ask.start_ms, at_ms)] += count
+    found = Forecast(_backlog(rest, ask, rules), groups.items(), rules=rules, ahead=ahead, now_ms=at_ms).outlook()
     return None if found is None else found.finish_ms
 
 
 def _at_rest(kind: Kind, now_ms: int, at_ms: int) -> Kind:
-    """The same number then, with nothing waiting for it."""
+    """The same number then, with nothing waiting for it. What is past by then tells nobody apart."""
     is_today = hours.local_day(kind.zone, now_ms) == hours.local_day(kind.zone, at_ms)
     used = kind.used_today if is_today else 0
-    return msgspec.structs.replace(kind, used_today=used, burst=0, load=0, parked=0)
+    begun = sum(shift.from_ms <= at_ms for shift in kind.shifts[1:])
+    return msgspec.structs.replace(
+        kind,
+        shifts=(msgspec.structs.replace(kind.shifts[begun], from_ms=0), *kind.shifts[begun + 1 :]),
+        used_today=used,
+        sends_from_ms=kind.sends_from_ms if kind.sends_from_ms > at_ms else 0,
+        takes_from_ms=kind.takes_from_ms if kind.takes_from_ms > at_ms else 0,
+        burst=0,
+        load=0,
+        parked=0,
+    )
