@@ -266,10 +266,19 @@ def test_a_task_pinned_to_a_paused_session_says_so():
     assert decision.steps == (Step("park", "<J:0>", "J:0", "SESSION_PAUSED", NOON + PINNED_RECHECK_MS),)
 
 
-def test_a_pinned_task_waits_for_its_session():
+@pytest.mark.parametrize(
+    ("own", "again_ms"),
+    [
+        pytest.param((SessionFacts("s1", "RECONNECTING", NOON),), PINNED_RECHECK_MS, id="it comes back by itself"),
+        pytest.param((SessionFacts("s1", "FAILED", NOON),), PAUSED_RECHECK_MS, id="it failed"),
+        pytest.param((SessionFacts("s1", "STOPPED", NOON),), PAUSED_RECHECK_MS, id="it was stopped"),
+        pytest.param((), PAUSED_RECHECK_MS, id="it was removed"),
+    ],
+)
+def test_a_pinned_task_waits_for_its_session(own, again_ms):
     """While its session is away a pinned task is parked, and what stands behind it goes through another session."""
-    decision = decided(sessions=(live("s2"),), heads=(head(pinned="s1", state="t"), head("J:1")))
-    assert decision.steps == (Step("park", "<J:0>", "J:0", "NOT_CONNECTED", NOON + PINNED_RECHECK_MS),)
+    decision = decided(sessions=(*own, live("s2")), heads=(head(pinned="s1", state="t"), head("J:1")))
+    assert decision.steps == (Step("park", "<J:0>", "J:0", "NOT_CONNECTED", NOON + again_ms),)
     assert (decision.final.head.task, decision.final.session_id) == ("J:1", "s2")
 
 

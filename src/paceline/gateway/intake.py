@@ -230,8 +230,10 @@ class Intake:
         when = picture.single(
             phone, priority=job.priority, now_ms=now_ms, start_ms=job.scheduled_at(0), is_known=is_known
         )
-        idem = idem_key and receipts.idem(job.accepted_by, idem_key, receipts.send_receipt(job.job_id, None, when))
-        accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms, idem=idem or None)
+        idem = None
+        if idem_key is not None:
+            idem = receipts.idem(job.accepted_by, idem_key, receipts.send_receipt(job.job_id, None, when))
+        accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms, idem=idem)
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)

@@ -22,7 +22,8 @@ RECHECK_MS = 60_000
 """A held phone is looked at again this often even if no event wakes it; it bounds what a lost wake-up costs."""
 PINNED_RECHECK_MS = 30_000
 PAUSED_RECHECK_MS = 600_000
-"""What a paused job left in queues is looked at again this often; resuming it brings most of it back at once."""
+"""What a paused job left in queues is looked at again this often; resuming it brings most of it back at once. So is
+what only a session could send that nobody but an operator brings back."""
 
 StepKind = Literal["drop", "expire", "suppress", "fail", "park"]
 
@@ -156,8 +157,11 @@ def _recipient_blocks(
     if head.job_paused:
         return park(Reason.JOB_PAUSED, now_ms + PAUSED_RECHECK_MS)
     if head.pinned is not None and head.pinned not in able:
-        paused = any(s.id == head.pinned and s.paused for s in who.facts.sessions)
-        return park(Reason.SESSION_PAUSED if paused else Reason.NOT_CONNECTED, now_ms + PINNED_RECHECK_MS)
+        own = next((session for session in who.facts.sessions if session.id == head.pinned), None)
+        if own is not None and own.paused:
+            return park(Reason.SESSION_PAUSED, now_ms + PINNED_RECHECK_MS)
+        is_over = own is None or own.connection in ("FAILED", "STOPPED")
+        return park(Reason.NOT_CONNECTED, now_ms + (PAUSED_RECHECK_MS if is_over else PINNED_RECHECK_MS))
     if not who.may_write_to(is_known=head.is_known, now_ms=now_ms):
         return park(Reason(who.facts.restriction), who.facts.restricted_until)
     if head.frequency_free_at > now_ms:

@@ -123,8 +123,10 @@ class World:
             ended = self.sim.run(
                 self._now_and_then(self._everything_ended), deadline_ms=deadline_ms, max_steps=limits.steps
             )
-            # Receipts come later, and what they prove corrects what was believed.
-            self.sim.run(lambda: False, deadline_ms=self.sim.now_ms + AFTERWARDS_MS, max_steps=limits.steps)
+            # Receipts come later, and what they prove corrects what was believed. What the last fault hit is looked
+            # after meanwhile.
+            quiet_ms = max(self.sim.now_ms, self.scenario.faults.until_ms)
+            self.sim.run(lambda: False, deadline_ms=quiet_ms + AFTERWARDS_MS, max_steps=limits.steps)
             if self.customer is not None:
                 told_by_ms = self.sim.now_ms + customers.PATIENCE_MS
                 self.sim.run(self._now_and_then(self.customer.has_all), deadline_ms=told_by_ms, max_steps=limits.steps)
