@@ -134,6 +134,68 @@ def test_one_message_that_cannot_be_read_does_not_stop_the_sweeper(busy: Stage, 
     assert busy.redis.zscore(keys.deadlines(), bad) == busy.now + ASIDE_MS
 
 
+@pytest.mark.parametrize(
+    "entry", ["{broken", "null", "", '{"task":"x:1"}', None], ids=["no JSON", "nothing", "empty", "no place", "gone"]
+)
+def test_a_message_without_a_place_in_its_queue_is_not_lost(busy: Stage, entry: str | None) -> None:
+    """It left its hand-over before anybody saw that it could not go back: then it waited in no queue."""
+    step(busy)
+    bad = busy.pacer(PHONES[1])["unsettled"]
+    good = busy.redis.hget(keys.message(bad), "entry")
+    busy.redis.hdel(keys.message(bad), "entry")
+    if entry is not None:
+        busy.redis.hset(keys.message(bad), "entry", entry)
+    busy.now += 61_000
+    used = busy.pacer(PHONES[1])["capUsed"]
+    _sweep(busy)
+    assert (busy.byte(bad), busy.pacer(PHONES[1])["capUsed"]) == ("h", used)
+    assert busy.redis.zscore(keys.deadlines(), bad) == busy.now + ASIDE_MS
+    busy.redis.hset(keys.message(bad), "entry", good)
+    busy.now += ASIDE_MS
+    _sweep(busy)
+    assert (busy.byte(bad), busy.queue(PHONES[1])) == ("r", [bad])
+    assert "unsettled" not in busy.pacer(PHONES[1])
+    assert not busy.redis.exists(keys.deadlines())
+
+
+def test_what_came_back_only_half_frees_its_number_later(busy: Stage) -> None:
+    """It waits again, but its number was not freed. The sweeper asked for such a one for ever, without a rest."""
+    step(busy)
+    bad = busy.pacer(PHONES[1])["unsettled"]
+    busy.now += 61_000
+    busy.redis.hset(keys.pacer(PHONES[1]), "gapMs", "no time")
+    busy.redis.hset(keys.pacer(PHONES[1]), "sends", "1-1")
+    _sweep(busy)
+    assert (busy.byte(bad), busy.pacer(PHONES[1])["unsettled"]) == ("r", bad)
+    busy.redis.hset(keys.pacer(PHONES[1]), "gapMs", "5000")
+    used = busy.pacer(PHONES[1])["capUsed"]
+    busy.now += ASIDE_MS
+    _sweep(busy)
+    assert "unsettled" not in busy.pacer(PHONES[1])
+    assert (busy.queue(PHONES[1]), busy.pacer(PHONES[1])["capUsed"]) == ([bad], used)
+    assert busy.redis.ttl(keys.message(bad)) == -1
+    assert not busy.redis.exists(keys.deadlines())
+
+
+def test_a_state_nobody_knows_is_put_aside(busy: Stage) -> None:
+    step(busy)
+    bad = busy.pacer(PHONES[1])["unsettled"]
+    busy.redis.setrange(keys.job_states(bad.partition(":")[0]), 0, "z")
+    busy.now += 61_000
+    _sweep(busy)
+    assert kinds(busy).count("MESSAGE_UNREADABLE") == 1
+
+
+def test_a_queue_whose_head_is_no_json_takes_back_what_came_before(busy: Stage) -> None:
+    step(busy)
+    task = busy.pacer(PHONES[1])["unsettled"]
+    busy.redis.rpush(keys.queue(PHONES[1]), "not JSON")
+    busy.now += 61_000
+    _sweep(busy)
+    assert busy.byte(task) == "r"
+    assert [task in line for line in busy.redis.lrange(keys.queue(PHONES[1]), 0, -1)] == [False, True]
+
+
 def test_statistics_that_cannot_be_written_hold_up_no_proof(busy: Stage) -> None:
     step(busy)
     tasks = [busy.pacer(phone)["unsettled"] for phone in PHONES]

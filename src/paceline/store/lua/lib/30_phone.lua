@@ -79,13 +79,23 @@ local function enqueue(phone, task, fields, now)
   return before
 end
 
+-- What stands in a queue about a task. Raises if it has no place there.
+local function read_entry(entry)
+  local item = cjson.decode(entry)
+  if not (QUEUES[item.priority] and type(item.seq) == 'number' and type(item.expiresAt) == 'number') then error('no place in a queue') end
+  return item
+end
+
 -- To the head of one list, the first come nearest to it. What stands there and came earlier still goes before them.
 local function merge_at_head(key, items)
   local newest = 0
   for _, item in ipairs(items) do newest = math.max(newest, item.seq) end
   local first = call('LINDEX', key, -1)
-  while first and cjson.decode(first).seq < newest do
-    items[#items + 1] = {entry = call('RPOP', key), seq = cjson.decode(first).seq}
+  while first do
+    local is_good, item = pcall(read_entry, first)
+    -- What cannot be read there stays where it is; those that come back must not be lost for it.
+    if not is_good or item.seq >= newest then break end
+    items[#items + 1] = {entry = call('RPOP', key), seq = item.seq}
     first = call('LINDEX', key, -1)
   end
   table.sort(items, function(x, y) return x.seq > y.seq end)
@@ -96,7 +106,7 @@ end
 local function put_back(phone, entries)
   local levels = {{}, {}, {}}
   for _, entry in ipairs(entries) do
-    local item = cjson.decode(entry)
+    local item = read_entry(entry)
     table.insert(levels[item.priority], {entry = entry, seq = item.seq})
     note_expiry(phone, item.expiresAt)
   end
