@@ -1,5 +1,6 @@
 -- The platform stated a limit of one number, or that there is none. What it stated last counts: late words change nothing, repeated ones add
--- nothing. A time is compared with those of the same worker alone: another's clock may be behind.
+-- nothing. A limit counts unless its own worker said something since, another's clock may be behind; but what lifts one must not be older than
+-- our hearing of it from another worker.
 -- a: session, kind (TIME_LOCKED | CAPPED | NONE: none of them), untilMs (unless NONE; one that is past: this limit is over), at (when it was
 -- stated by its worker's clock, never later than now), epoch?, word? (its name in that epoch), now
 -- Returns OK {phone} | LATE {phone} | KNOWN {phone} (a copy) | UNKNOWN_SESSION.
@@ -12,8 +13,9 @@ if a.at < said_at(about[3], a.now) then return reply('LATE', {phone = phone}) en
 call('HSET', K.session(a.session), 'restrictionAt', a.at)
 local was = is_restricted(phone, a.now)
 if a.kind == 'NONE' or a.untilMs <= a.now then
-  lift(phone, a.kind ~= 'NONE' and a.kind or nil, a.now)
+  local stays = lift(phone, a.kind ~= 'NONE' and a.kind or nil, a.session, a.at, a.now)
   if was and not is_restricted(phone, a.now) then tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE') end
+  if stays then return reply('LATE', {phone = phone}) end
 else
   restrict(phone, a.session, a.kind, a.untilMs, a.now)
 end

@@ -1,12 +1,5 @@
 -- Sessions and their workers: what wishes and workers' words change about them (domain/sessions.py).
 
--- When the last word that counted was said. No word is written down as later than its hearing, so one that lies ahead of us was heard before
--- the clock was set back: then whatever is said now is newer.
-local function said_at(stored, now)
-  local at = tonumber(stored or '0')
-  return at <= now and at or 0
-end
-
 -- Whether a worker's word is heard for the first time. A worker tells it until it is answered, and a copy may come long after newer words; if
 -- that worker's clock is ahead, no time tells it from them. Its name counts within its epoch. The last 32 are remembered: a number whose
 -- connection comes and goes says a few in a minute, and a copy is under way for seconds.
