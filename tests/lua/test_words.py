@@ -74,9 +74,28 @@ class TestConnections:
         assert told.event(connection="CONNECTED", epoch=1, word="w9").code == "OK"
         assert connection(told) == "RECONNECTING"
 
-    def test_a_word_without_an_epoch_is_of_the_present_one(self, told: Stage) -> None:
-        told.event(connection="CONNECTED", word="w1")
-        assert told.event(connection="RECONNECTING", epoch=1, word="w1").code == "KNOWN"
+    def test_a_word_without_an_epoch_is_the_same_in_every_one(self, told: Stage) -> None:
+        """A worker's last word was kept on its disk and told again by the next: a number that was restored in between
+        was quarantined anew."""
+        ban = {"connection": "FAILED", "quarantine": "LOGGED_OUT", "failed": "LOGGED_OUT", "word": "i:1:2", "at": T0}
+        assert told.event(**ban).code == "OK"
+        told.now += 60_000
+        told.redis.hdel(keys.phone(PHONE), "quarantined")
+        told.hello("second")
+        assert told.event(connection="CONNECTED", epoch=2, word="i:2:1").code == "OK"
+        assert told.event(**ban).code == "KNOWN"
+        assert told.redis.hget(keys.phone(PHONE), "quarantined") is None
+        assert connection(told) == "CONNECTED"
+
+    def test_a_limit_without_an_epoch_is_the_same_in_every_one(self, told: Stage) -> None:
+        def said() -> str:
+            when = {"at_ms": told.now, "now_ms": told.now}
+            lock = told.store.sessions.restriction(SESSION, "TIME_LOCKED", T0 + HOUR, epoch=None, word="w1", **when)
+            return value_of(lock).code
+
+        assert said() == "OK"
+        told.hello("second")
+        assert said() == "KNOWN"
 
     def test_a_word_without_a_name_counts_every_time(self, told: Stage) -> None:
         for said in ("CONNECTED", "RECONNECTING", "CONNECTED"):
