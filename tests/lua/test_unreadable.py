@@ -7,6 +7,7 @@ import redis
 
 from paceline.dispatcher.pacer import Pacer
 from paceline.domain.ids import whatsapp_id
+from paceline.domain.jobs import Contact
 from paceline.kits.rng import new_rng
 from paceline.orchestrator.settling import ASIDE_MS, Settling
 from paceline.policy.facts import PhoneFacts, Rules
@@ -15,7 +16,7 @@ from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import DAY, Stage, recipient, value_of
+from .stage import DAY, PHONE, Stage, recipient, value_of
 
 RULES = Rules(parse(read_policy("demo")))
 PHONES = [f"97254000000{number}" for number in range(3)]
@@ -230,6 +231,52 @@ def test_facts_that_no_one_can_read(busy: Stage) -> None:
 def test_a_timezone_this_host_does_not_know(busy: Stage) -> None:
     busy.redis.hset(keys.phone(PHONES[1]), "timezone", "Mars/Olympus")
     assert step(busy).handed_off == 2
+
+
+@pytest.mark.parametrize("what", ["seq", "pacer", "queue", "queue of later"])
+def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stage, what: str) -> None:
+    """The job was there but in no queue, and whoever asked again under the same key was told that it is accepted."""
+    stage.connect()
+    match what:
+        case "seq":
+            stage.redis.hset(keys.pacer(PHONE), "seq", "x")
+        case "pacer":
+            _spoil(stage, keys.pacer(PHONE))
+        case _:
+            stage.redis.set(keys.queue(PHONE), "no list")
+    later = {"send_at": stage.now + 60_000} if what == "queue of later" else {}
+    job, contact = stage.new_job(1, single=True, phone=PHONE, **later), Contact(recipient(1))
+    before = stage.dump()
+    with pytest.raises(redis.ResponseError):
+        value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now))
+    assert stage.dump() == before
+    stage.redis.delete(keys.pacer(PHONE), keys.queue(PHONE))
+    assert value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now)).code == "OK"
+    assert (stage.queue(PHONE), stage.states(job)) == (([], "s") if later else ([job.task_id(0)], "r"))
+
+
+def test_a_send_that_came_twice_and_fails_is_not_called_accepted(stage: Stage) -> None:
+    """A customer's retry may come in the same call as the first."""
+    stage.connect()
+    stage.redis.hset(keys.pacer(PHONE), "seq", "x")
+    job = stage.new_job(1, single=True, phone=PHONE)
+    order = {
+        "job": job.job_id, "json": "{}", "task": job.task_id(0), "contact": recipient(1), "phone": PHONE,
+        "to": recipient(1), "expiresAt": stage.now + 1_000, "priority": 1, "limit": 10, "now": stage.now,
+    }  # fmt: skip
+    answers = value_of(stage.caller.rows("accept_send", orders=[order, order]))
+    assert [answer.startswith("!") for answer in answers] == [True, True]
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["now", "later"])
+def test_a_send_whose_person_cannot_be_noted_waits_all_the_same(stage: Stage, later: bool) -> None:
+    stage.connect()
+    stage.redis.set(keys.person(recipient(1)), "no list")
+    job = stage.new_job(1, single=True, phone=PHONE, **({"send_at": stage.now + 60_000} if later else {}))
+    with pytest.raises(redis.ResponseError):
+        value_of(stage.store.jobs.accept_send(job, Contact(recipient(1)), PHONE, now_ms=stage.now))
+    assert stage.queue(PHONE) == ([] if later else [job.task_id(0)])
+    assert stage.redis.zcard(keys.scheduled()) == int(later)
 
 
 def test_what_ends_all_at_once_is_ended_in_parts(busy: Stage) -> None:
