@@ -7,6 +7,7 @@ import redis
 
 from paceline.dispatcher.pacer import Pacer
 from paceline.domain.ids import whatsapp_id
+from paceline.domain.jobs import Contact
 from paceline.kits.rng import new_rng
 from paceline.orchestrator.settling import ASIDE_MS, Settling
 from paceline.policy.facts import PhoneFacts, Rules
@@ -15,7 +16,7 @@ from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import DAY, Stage, recipient, value_of
+from .stage import DAY, PHONE, Stage, recipient, value_of
 
 RULES = Rules(parse(read_policy("demo")))
 PHONES = [f"97254000000{number}" for number in range(3)]
@@ -134,6 +135,68 @@ def test_one_message_that_cannot_be_read_does_not_stop_the_sweeper(busy: Stage, 
     assert busy.redis.zscore(keys.deadlines(), bad) == busy.now + ASIDE_MS
 
 
+@pytest.mark.parametrize(
+    "entry", ["{broken", "null", "", '{"task":"x:1"}', None], ids=["no JSON", "nothing", "empty", "no place", "gone"]
+)
+def test_a_message_without_a_place_in_its_queue_is_not_lost(busy: Stage, entry: str | None) -> None:
+    """It left its hand-over before anybody saw that it could not go back: then it waited in no queue."""
+    step(busy)
+    bad = busy.pacer(PHONES[1])["unsettled"]
+    good = busy.redis.hget(keys.message(bad), "entry")
+    busy.redis.hdel(keys.message(bad), "entry")
+    if entry is not None:
+        busy.redis.hset(keys.message(bad), "entry", entry)
+    busy.now += 61_000
+    used = busy.pacer(PHONES[1])["capUsed"]
+    _sweep(busy)
+    assert (busy.byte(bad), busy.pacer(PHONES[1])["capUsed"]) == ("h", used)
+    assert busy.redis.zscore(keys.deadlines(), bad) == busy.now + ASIDE_MS
+    busy.redis.hset(keys.message(bad), "entry", good)
+    busy.now += ASIDE_MS
+    _sweep(busy)
+    assert (busy.byte(bad), busy.queue(PHONES[1])) == ("r", [bad])
+    assert "unsettled" not in busy.pacer(PHONES[1])
+    assert not busy.redis.exists(keys.deadlines())
+
+
+def test_what_came_back_only_half_frees_its_number_later(busy: Stage) -> None:
+    """It waits again, but its number was not freed. The sweeper asked for such a one for ever, without a rest."""
+    step(busy)
+    bad = busy.pacer(PHONES[1])["unsettled"]
+    busy.now += 61_000
+    busy.redis.hset(keys.pacer(PHONES[1]), "gapMs", "no time")
+    busy.redis.hset(keys.pacer(PHONES[1]), "sends", "1-1")
+    _sweep(busy)
+    assert (busy.byte(bad), busy.pacer(PHONES[1])["unsettled"]) == ("r", bad)
+    busy.redis.hset(keys.pacer(PHONES[1]), "gapMs", "5000")
+    used = busy.pacer(PHONES[1])["capUsed"]
+    busy.now += ASIDE_MS
+    _sweep(busy)
+    assert "unsettled" not in busy.pacer(PHONES[1])
+    assert (busy.queue(PHONES[1]), busy.pacer(PHONES[1])["capUsed"]) == ([bad], used)
+    assert busy.redis.ttl(keys.message(bad)) == -1
+    assert not busy.redis.exists(keys.deadlines())
+
+
+def test_a_state_nobody_knows_is_put_aside(busy: Stage) -> None:
+    step(busy)
+    bad = busy.pacer(PHONES[1])["unsettled"]
+    busy.redis.setrange(keys.job_states(bad.partition(":")[0]), 0, "z")
+    busy.now += 61_000
+    _sweep(busy)
+    assert kinds(busy).count("MESSAGE_UNREADABLE") == 1
+
+
+def test_a_queue_whose_head_is_no_json_takes_back_what_came_before(busy: Stage) -> None:
+    step(busy)
+    task = busy.pacer(PHONES[1])["unsettled"]
+    busy.redis.rpush(keys.queue(PHONES[1]), "not JSON")
+    busy.now += 61_000
+    _sweep(busy)
+    assert busy.byte(task) == "r"
+    assert [task in line for line in busy.redis.lrange(keys.queue(PHONES[1]), 0, -1)] == [False, True]
+
+
 def test_statistics_that_cannot_be_written_hold_up_no_proof(busy: Stage) -> None:
     step(busy)
     tasks = [busy.pacer(phone)["unsettled"] for phone in PHONES]
@@ -168,6 +231,52 @@ def test_facts_that_no_one_can_read(busy: Stage) -> None:
 def test_a_timezone_this_host_does_not_know(busy: Stage) -> None:
     busy.redis.hset(keys.phone(PHONES[1]), "timezone", "Mars/Olympus")
     assert step(busy).handed_off == 2
+
+
+@pytest.mark.parametrize("what", ["seq", "pacer", "queue", "queue of later"])
+def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stage, what: str) -> None:
+    """The job was there but in no queue, and whoever asked again under the same key was told that it is accepted."""
+    stage.connect()
+    match what:
+        case "seq":
+            stage.redis.hset(keys.pacer(PHONE), "seq", "x")
+        case "pacer":
+            _spoil(stage, keys.pacer(PHONE))
+        case _:
+            stage.redis.set(keys.queue(PHONE), "no list")
+    later = {"send_at": stage.now + 60_000} if what == "queue of later" else {}
+    job, contact = stage.new_job(1, single=True, phone=PHONE, **later), Contact(recipient(1))
+    before = stage.dump()
+    with pytest.raises(redis.ResponseError):
+        value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now))
+    assert stage.dump() == before
+    stage.redis.delete(keys.pacer(PHONE), keys.queue(PHONE))
+    assert value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now)).code == "OK"
+    assert (stage.queue(PHONE), stage.states(job)) == (([], "s") if later else ([job.task_id(0)], "r"))
+
+
+def test_a_send_that_came_twice_and_fails_is_not_called_accepted(stage: Stage) -> None:
+    """A customer's retry may come in the same call as the first."""
+    stage.connect()
+    stage.redis.hset(keys.pacer(PHONE), "seq", "x")
+    job = stage.new_job(1, single=True, phone=PHONE)
+    order = {
+        "job": job.job_id, "json": "{}", "task": job.task_id(0), "contact": recipient(1), "phone": PHONE,
+        "to": recipient(1), "expiresAt": stage.now + 1_000, "priority": 1, "limit": 10, "now": stage.now,
+    }  # fmt: skip
+    answers = value_of(stage.caller.rows("accept_send", orders=[order, order]))
+    assert [answer.startswith("!") for answer in answers] == [True, True]
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["now", "later"])
+def test_a_send_whose_person_cannot_be_noted_waits_all_the_same(stage: Stage, later: bool) -> None:
+    stage.connect()
+    stage.redis.set(keys.person(recipient(1)), "no list")
+    job = stage.new_job(1, single=True, phone=PHONE, **({"send_at": stage.now + 60_000} if later else {}))
+    with pytest.raises(redis.ResponseError):
+        value_of(stage.store.jobs.accept_send(job, Contact(recipient(1)), PHONE, now_ms=stage.now))
+    assert stage.queue(PHONE) == ([] if later else [job.task_id(0)])
+    assert stage.redis.zcard(keys.scheduled()) == int(later)
 
 
 def test_what_ends_all_at_once_is_ended_in_parts(busy: Stage) -> None:

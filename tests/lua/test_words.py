@@ -25,9 +25,17 @@ def connection(stage: Stage, session: str = SESSION) -> Any:
     return stage.redis.hget(keys.session(session), "connection")
 
 
-def state(stage: Stage, kind: str, word: str | None, *, session: str = SESSION, at: int | None = None) -> Any:
+def state(
+    stage: Stage,
+    kind: str,
+    word: str | None,
+    *,
+    session: str = SESSION,
+    at: int | None = None,
+    until: int | None = T0 + HOUR,
+) -> Any:
     """The platform's word on a limit of an hour; what came of it."""
-    until = None if kind == "NONE" else T0 + HOUR
+    until = None if kind == "NONE" else until
     when = {"at_ms": stage.now if at is None else at, "now_ms": stage.now}
     epoch = int(stage.redis.hget(keys.session(session), "epoch") or 0)
     return value_of(stage.store.sessions.restriction(session, kind, until, epoch=epoch, word=word, **when)).code
@@ -66,9 +74,28 @@ class TestConnections:
         assert told.event(connection="CONNECTED", epoch=1, word="w9").code == "OK"
         assert connection(told) == "RECONNECTING"
 
-    def test_a_word_without_an_epoch_is_of_the_present_one(self, told: Stage) -> None:
-        told.event(connection="CONNECTED", word="w1")
-        assert told.event(connection="RECONNECTING", epoch=1, word="w1").code == "KNOWN"
+    def test_a_word_without_an_epoch_is_the_same_in_every_one(self, told: Stage) -> None:
+        """A worker's last word was kept on its disk and told again by the next: a number that was restored in between
+        was quarantined anew."""
+        ban = {"connection": "FAILED", "quarantine": "LOGGED_OUT", "failed": "LOGGED_OUT", "word": "i:1:2", "at": T0}
+        assert told.event(**ban).code == "OK"
+        told.now += 60_000
+        told.redis.hdel(keys.phone(PHONE), "quarantined")
+        told.hello("second")
+        assert told.event(connection="CONNECTED", epoch=2, word="i:2:1").code == "OK"
+        assert told.event(**ban).code == "KNOWN"
+        assert told.redis.hget(keys.phone(PHONE), "quarantined") is None
+        assert connection(told) == "CONNECTED"
+
+    def test_a_limit_without_an_epoch_is_the_same_in_every_one(self, told: Stage) -> None:
+        def said() -> str:
+            when = {"at_ms": told.now, "now_ms": told.now}
+            lock = told.store.sessions.restriction(SESSION, "TIME_LOCKED", T0 + HOUR, epoch=None, word="w1", **when)
+            return value_of(lock).code
+
+        assert said() == "OK"
+        told.hello("second")
+        assert said() == "KNOWN"
 
     def test_a_word_without_a_name_counts_every_time(self, told: Stage) -> None:
         for said in ("CONNECTED", "RECONNECTING", "CONNECTED"):
@@ -109,14 +136,63 @@ class TestLimits:
         assert state(told, "TIME_LOCKED", "w1", at=T0 - 1) == "LATE"
         assert restriction(told) is None
 
-    def test_two_workers_of_a_number_are_not_compared(self, told: Stage) -> None:
-        """The second one's clock is an hour behind; what it tells last is so all the same."""
+    @pytest.fixture
+    def both(self, told: Stage) -> Stage:
+        """Two workers of one number."""
         told.register(OTHER)
         told.hello("other", OTHER)
-        state(told, "TIME_LOCKED", "w1")
-        told.now += 1_000
-        assert state(told, "NONE", "w1", session=OTHER, at=T0 - HOUR) == "OK"
-        assert restriction(told) is None
+        return told
+
+    @pytest.mark.parametrize("over", ["NONE", "TIME_LOCKED"], ids=["none", "over"])
+    def test_another_workers_older_word_lifts_no_newer_limit(self, both: Stage, over: str) -> None:
+        """A "none" that was under way for minutes lifted the lock that had begun meanwhile."""
+        both.now = T0 + 60_000
+        assert state(both, "TIME_LOCKED", "w1", at=T0 + 50_000) == "OK"
+        both.now = T0 + 120_000
+        assert state(both, over, "w1", session=OTHER, at=T0 + 10_000, until=T0) == "LATE"
+        assert restriction(both) == "TIME_LOCKED"
+        assert state(both, over, "w2", session=OTHER, at=T0 + 60_000, until=T0) == "OK"
+        assert restriction(both) is None
+
+    def test_it_lifts_what_was_stated_before_it(self, both: Stage) -> None:
+        both.now = T0 + 1_000
+        state(both, "CAPPED", "w1")
+        both.now = T0 + 60_000
+        state(both, "TIME_LOCKED", "w2")
+        assert state(both, "NONE", "w1", session=OTHER, at=T0 + 10_000) == "LATE"
+        assert restriction(both) == "TIME_LOCKED"
+        state(both, "NONE", "w3")
+        assert restriction(both) is None
+
+    def test_another_workers_limit_counts_however_old_its_word_is(self, both: Stage) -> None:
+        state(both, "NONE", "w1")
+        assert state(both, "TIME_LOCKED", "w1", session=OTHER, at=T0 - HOUR) == "OK"
+        assert restriction(both) == "TIME_LOCKED"
+
+    def test_its_own_word_lifts_a_limit_that_another_stated_earlier(self, both: Stage) -> None:
+        state(both, "TIME_LOCKED", "w1")
+        both.now += 1_000
+        state(both, "TIME_LOCKED", "w1", session=OTHER)
+        both.now += 1_000
+        assert state(both, "NONE", "w2", at=T0 + 500) == "LATE"
+        assert state(both, "NONE", "w3", at=T0 + 1_000) == "OK"
+        assert restriction(both) is None
+
+    def test_a_clock_that_was_set_back_keeps_no_limit(self, both: Stage) -> None:
+        both.now = T0 + HOUR - 1
+        state(both, "TIME_LOCKED", "w1")
+        both.now = T0
+        assert state(both, "NONE", "w1", session=OTHER) == "OK"
+        assert restriction(both) is None
+
+    def test_our_own_guess_is_lifted_by_any_word(self, both: Stage) -> None:
+        both.connect()
+        both.routed(1)
+        task = both.hand_off()
+        both.fail(task, from_="h", lockedUntil=both.now + HOUR, code="RESTRICTED_463")
+        assert restriction(both) == "TIME_LOCKED"
+        assert state(both, "NONE", "w1", session=OTHER, at=T0 - HOUR) == "OK"
+        assert restriction(both) is None
 
     def test_nor_is_a_worker_with_the_one_before_it(self, told: Stage) -> None:
         state(told, "TIME_LOCKED", "w1")

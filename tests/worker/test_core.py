@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from paceline.domain.ids import whatsapp_id
-from paceline.worker.book import Intent, Outcome
-from paceline.worker.protocol import ClaimAnswer, RequestRefused, StaleEpoch, TypingWindow
+from paceline.worker.book import Intent, Outcome, SendError
+from paceline.worker.protocol import Blocked, ClaimAnswer, RequestRefused, StaleEpoch, TypingWindow
 
 from .stage import START_MS, Lossy, Theatre, do
 
@@ -140,6 +140,32 @@ def test_a_refusal_is_one_nack_with_its_code(behaviour: dict[str, Any], code: st
     assert (entry := theatre.journal.entry(T1))
     assert entry.outcome is Outcome.REFUSED
     assert entry.reported
+
+
+def test_a_report_whose_words_are_not_let_through_is_told_without_them() -> None:
+    """What a library says of an error may be what a firewall dislikes; the message waited for its end for ever."""
+    heard: list[SendError | None] = []
+
+    class Firewall:
+        def __init__(self, port: Any) -> None:
+            self._port = port
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._port, name)
+
+        async def nack(self, *args: Any, error: SendError | None, **kwargs: Any) -> None:
+            heard.append(error)
+            if error is not None and error.message:
+                raise Blocked("403 UNREADABLE")
+            await self._port.nack(*args, error=error, **kwargs)
+
+    theatre = Theatre(rate_limited=frozenset({"447700900001"}))
+    theatre.line = Firewall
+    theatre.orchestrator.add(T1)
+    theatre.start()
+    assert theatre.play(within_ms=120_000)
+    assert calls(theatre, "nack") == [("nack", (True, "RATE_LIMIT"))]
+    assert [error.message != "" for error in heard if error] == [True] * 5 + [False]
 
 
 def test_a_lost_ack_is_proven_by_the_delivery_receipt() -> None:

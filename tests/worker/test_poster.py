@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 from paceline.kits.rng import new_rng
 from paceline.worker import poster
 from paceline.worker.poster import MESSAGE_RECEIVED, Poster
-from paceline.worker.protocol import ProtocolUnavailable, RequestRefused, WorkerEvent
+from paceline.worker.protocol import Blocked, ProtocolUnavailable, RequestRefused, WorkerEvent
 from paceline.worker.shift import Shift
 
 from .stage import ClockWake, MemoryDisk, MemoryJournal, Stage, VirtualClock
@@ -21,10 +21,16 @@ class Orchestrator:
         self.is_away = True
         self.refusal: Exception = ProtocolUnavailable("away")
         self.told: list[WorkerEvent] = []
+        self.blocked: set[str] = set()
+        """Which events something in between does not let through."""
+        self.tries = 0
 
     async def webhook(self, event: WorkerEvent) -> None:
+        self.tries += 1
         if self.is_away:
             raise self.refusal
+        if event.event_id in self.blocked or event.event in self.blocked:
+            raise Blocked("403 UNREADABLE")
         self.told.append(event)
 
 
@@ -104,3 +110,57 @@ def test_a_refusal_of_our_secret_is_no_answer(line: Line, status: int) -> None:
     line.word(1)
     line.stage.run(lambda: False, within_ms=60_000)
     assert line.told() == ["word-1"]
+
+
+def _names(line: Line) -> list[str]:
+    names = {"CONNECTED", "DISCONNECTED", "QR"}
+    return [event.event if event.event in names else event.event_id for event in line.orchestrator.told]
+
+
+def test_one_word_that_is_not_let_through_does_not_hold_up_the_others(line: Line) -> None:
+    """A firewall refused one person's text, and every later "stop" waited behind it for ever."""
+    line.orchestrator.is_away, line.orchestrator.blocked = False, {"word-1"}
+    for number in range(1, 4):
+        line.word(number)
+    assert line.stage.run(lambda: len(line.orchestrator.told) == 2, within_ms=120_000)
+    line.word(4)
+    assert line.stage.run(lambda: len(line.orchestrator.told) == 3, within_ms=5_000), "it waited for the one put aside"
+    assert _names(line) == ["word-2", "word-3", "word-4"]
+    line.orchestrator.blocked = set()
+    assert line.told()[3:] == ["word-1"]
+
+
+def test_words_on_the_connection_keep_their_order_whatever_is_let_through(line: Line) -> None:
+    line.orchestrator.is_away, line.orchestrator.blocked = False, {"DISCONNECTED"}
+    line.poster.tell("DISCONNECTED", {})
+    line.word(1)
+    line.poster.tell("CONNECTED", {})
+    line.word(2)
+    line.poster.tell("QR", {})
+    line.stage.run(lambda: False, within_ms=600_000)
+    assert _names(line) == ["word-1", "word-2"]
+    line.orchestrator.blocked = set()
+    line.told()
+    assert _names(line)[2:] == ["DISCONNECTED", "CONNECTED", "QR"]
+
+
+def test_those_put_aside_are_tried_in_turn_and_seldom(line: Line) -> None:
+    line.orchestrator.is_away, line.orchestrator.blocked = False, {"word-1", "word-2", "word-3"}
+    for number in range(1, 4):
+        line.word(number)
+    line.stage.run(lambda: False, within_ms=1_200_000)
+    tries = line.orchestrator.tries
+    line.stage.run(lambda: False, within_ms=600_000)
+    assert line.orchestrator.tries - tries <= 10
+    line.orchestrator.blocked = {"word-1"}
+    assert line.stage.run(lambda: len(line.orchestrator.told) == 2, within_ms=180_000)
+    line.orchestrator.blocked = set()
+    line.told()
+    assert sorted(_names(line)) == ["word-1", "word-2", "word-3"]
+
+
+def test_an_orchestrator_that_is_away_holds_up_all(line: Line) -> None:
+    for number in range(1, 4):
+        line.word(number)
+    line.stage.run(lambda: False, within_ms=600_000)
+    assert line.told() == ["word-1", "word-2", "word-3"]

@@ -16,13 +16,29 @@ const MOBILE_DIGIT: Readonly<Record<string, readonly [number, string]>> = {
 };
 // Digits of a national number that has it.
 const LONG = 11;
+// What a country that gives all its numbers another length leaves of them.
+const KEPT_DIGITS = 7;
 
 export function isSameNumber(one: string, other: string): boolean {
   return shortest(one) === shortest(other);
 }
 
+/**
+ * Whether two numbers certainly differ. A country that makes its numbers longer (Benin, Côte d'Ivoire) leaves their ends
+ * as they are, and WhatsApp's ids may be the old ones for years: those we cannot tell apart.
+ */
+export function isAnotherNumber(one: string, other: string): boolean {
+  if (isSameNumber(one, other)) return false;
+  const isOfOneEnd = one.slice(-KEPT_DIGITS) === other.slice(-KEPT_DIGITS);
+  return !isOfOneEnd || one.length === other.length || countryOf(one) !== countryOf(other);
+}
+
+function countryOf(digits: string): string {
+  return /^[17]/.exec(digits)?.[0] ?? TWO_DIGITS.exec(digits)?.[0] ?? digits.slice(0, 3);
+}
+
 function shortest(digits: string): string {
-  const country = /^[17]/.exec(digits)?.[0] ?? TWO_DIGITS.exec(digits)?.[0] ?? digits.slice(0, 3);
+  const country = countryOf(digits);
   const whole = digits.slice(country.length);
   const national = country === ITALY ? whole : whole.replace(/^0/, "");
   return country + withoutMobileDigit(country, national);

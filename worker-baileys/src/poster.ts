@@ -3,18 +3,31 @@
  * until it is answered; pings in between. A loop of its own, because a call to an orchestrator that stands still takes
  * ten seconds, and whoever takes in driver events must not wait for that. What was said of messages is on the disk until
  * it is answered (`event-file.ts`); what is said of the session itself is only good for this life.
+ *
+ * What something in between does not let through (a firewall that dislikes a person's text) is put aside after a few
+ * tries and tried again when nothing else waits. Words on the session still come in their order: a later one waits for it.
  */
 import type { ReceiptKind } from "./book.js";
 import type { Clock, Wake } from "./clock.js";
 import { backoffMs } from "./decisions.js";
 import { failpoint } from "./failpoint.js";
 import { log } from "./log.js";
-import { ProtocolError, RequestRefused, Unavailable, type WorkerEvent, type WorkerProtocol } from "./protocol.js";
+import {
+  Blocked,
+  BLOCKED_TRIES,
+  ProtocolError,
+  RequestRefused,
+  Unavailable,
+  type WorkerEvent,
+  type WorkerProtocol,
+} from "./protocol.js";
 import type { Rng } from "./rng.js";
 import type { Shift } from "./shift.js";
 
 // Five days of receipts of the busiest phone; beyond that something is dropped, see `rankOf`.
 export const MAX_WAITING = 5_000;
+// Until the next of those that were put aside is tried: each try is a line in the log.
+const ASIDE_MS = 60_000;
 // Whoever has something to post wakes the poster; this only says "for long".
 const IDLE_MS = 3_600_000;
 
@@ -34,6 +47,21 @@ export interface EventStore {
 interface Post {
   readonly event: WorkerEvent;
   readonly isKept: boolean;
+  blocked: number;
+  triedAtMs: number;
+}
+
+function newPost(event: WorkerEvent, isKept: boolean): Post {
+  return { event, isKept, blocked: 0, triedAtMs: 0 };
+}
+
+function isAside({ blocked }: Post): boolean {
+  return blocked >= BLOCKED_TRIES;
+}
+
+/** A later one of these may take back what an earlier one says. */
+function isOfSession({ event }: WorkerEvent): boolean {
+  return !event.startsWith("MESSAGE_");
 }
 
 /**
@@ -76,21 +104,22 @@ export class Poster {
   readonly #life: number;
   #failures = 0;
   #retryAtMs = 0;
+  #asideAtMs = 0;
   #pingAtMs = 0;
 
   constructor(private readonly parts: PosterParts) {
     this.#life = parts.clock.nowMs();
-    this.#waiting = parts.store.all().map((event) => ({ event, isKept: true }));
+    this.#waiting = parts.store.all().map((event) => newPost(event, true));
   }
 
   /** Have this fact told, whatever happens to this process: it is on the disk when this returns. */
   post(event: WorkerEvent): void {
-    if (this.parts.store.add(event)) this.#queue({ event, isKept: true });
+    if (this.parts.store.add(event)) this.#queue(newPost(event, true));
   }
 
   /** Have an event of the session told, while this process lives. */
   tell(name: string, data: Data, atMs?: number): void {
-    this.#queue({ event: this.#sessionEvent(name, this.#ofNow(data), atMs), isKept: false });
+    this.#queue(newPost(this.#sessionEvent(name, this.#ofNow(data), atMs), false));
   }
 
   /** Have an event of the session told, whatever happens to this process: it is true in any epoch. */
@@ -112,14 +141,15 @@ export class Poster {
     const { clock, wake, quietMs, pingEveryMs } = this.parts;
     for (;;) {
       const nowMs = clock.nowMs();
+      const post = this.#next();
       if (this.#pings && this.#pingAtMs <= nowMs) {
         this.#pingAtMs = nowMs + pingEveryMs;
         const quiet = quietMs();
         await this.say("PING", quiet === null ? {} : { quietMs: quiet });
-      } else if (this.#waiting.length > 0 && this.#retryAtMs <= nowMs) {
-        await this.#postNext();
+      } else if (post && this.#dueAtMs(post) <= nowMs) {
+        await this.#post(post, nowMs);
       } else {
-        await wake.waitMs(this.#idleMs(nowMs));
+        await wake.waitMs(this.#idleMs(post, nowMs));
       }
     }
   }
@@ -143,25 +173,56 @@ export class Poster {
     return this.parts.pingEveryMs > 0 && this.parts.shift.terms !== null;
   }
 
-  #idleMs(nowMs: number): number {
+  #idleMs(post: Post | undefined, nowMs: number): number {
     const timers = [IDLE_MS];
-    if (this.#waiting.length > 0) timers.push(this.#retryAtMs - nowMs);
+    if (post) timers.push(this.#dueAtMs(post) - nowMs);
     if (this.#pings) timers.push(this.#pingAtMs - nowMs);
     return Math.min(...timers);
   }
 
-  async #postNext(): Promise<void> {
-    const { clock, rng, protocol } = this.parts;
-    const post = this.#waiting.find(({ event }) => !isReceipt(event)) ?? this.#waiting[0];
-    if (!post) return;
+  /** The first in line. If all that may go are put aside: the one that was tried longest ago. */
+  #next(): Post | undefined {
+    let receipt: Post | undefined;
+    let aside: Post | undefined;
+    let sessionWaits = false;
+    for (const post of this.#waiting) {
+      const { event } = post;
+      if (sessionWaits && isOfSession(event)) continue;
+      if (isAside(post)) {
+        sessionWaits ||= isOfSession(event);
+        if (!aside || post.triedAtMs < aside.triedAtMs) aside = post;
+      } else if (isReceipt(event)) receipt ??= post;
+      else return post;
+    }
+    return receipt ?? aside;
+  }
+
+  #dueAtMs(post: Post): number {
+    return isAside(post) ? Math.max(this.#retryAtMs, this.#asideAtMs) : this.#retryAtMs;
+  }
+
+  #putOff(post: Post, error: ProtocolError): void {
+    const { clock, rng } = this.parts;
+    const about = { name: post.event.event, reason: error.message };
+    if (error instanceof Blocked) post.blocked += 1;
+    if (isAside(post)) {
+      this.#asideAtMs = clock.nowMs() + ASIDE_MS;
+      log.error("webhook not let through; the others go first", about);
+      return;
+    }
+    this.#retryAtMs = clock.nowMs() + backoffMs(this.#failures, rng);
+    this.#failures += 1;
+    log.warning("webhook not answered; posting it again", about);
+  }
+
+  async #post(post: Post, nowMs: number): Promise<void> {
+    post.triedAtMs = nowMs;
     try {
-      await protocol.webhook(post.event);
+      await this.parts.protocol.webhook(post.event);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       if (wasNotHeard(error)) {
-        this.#retryAtMs = clock.nowMs() + backoffMs(this.#failures, rng);
-        this.#failures += 1;
-        log.warning("webhook not answered; posting it again", { name: post.event.event, reason: error.message });
+        this.#putOff(post, error);
         return;
       }
       log.error("webhook refused; it is not repeated", { name: post.event.event, reason: error.message });

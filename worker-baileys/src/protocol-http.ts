@@ -7,6 +7,7 @@ import http from "node:http";
 import https from "node:https";
 import type { SendError } from "./failures.js";
 import {
+  Blocked,
   type ByRaw,
   CLAIM_TIMEOUT_SECONDS,
   type ClaimAnswer,
@@ -208,13 +209,13 @@ export class HttpProtocol implements WorkerProtocol {
  */
 export function errorOf(status: number, content: Buffer): ProtocolError {
   const said = errorBody(content);
-  if (said === null) return new Unavailable(`answered ${status} UNREADABLE`);
+  // 408 and 429 say nothing about the request itself: too slow, too many.
+  const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 429;
+  if (said === null) return new (isRefusal ? Blocked : Unavailable)(`answered ${status} UNREADABLE`);
   const { code, message } = said;
   if (status === 409 && code === "STALE_EPOCH") return new StaleEpoch(message);
   if (status === 409 && code === "NOT_WANTED") return new NotWanted(message);
-  // 408 and 429 say nothing about the request itself: too slow, too many.
-  if (status >= 400 && status < 500 && status !== 408 && status !== 429)
-    return new RequestRefused(status, code, message);
+  if (isRefusal) return new RequestRefused(status, code, message);
   return new Unavailable(`answered ${status} ${code}: ${message}`);
 }
 

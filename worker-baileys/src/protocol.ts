@@ -4,6 +4,7 @@
  *
  *     ProtocolError
  *     ├── Unavailable       no usable answer (network, timeout, 408, 429, 5xx, somebody else's): ask again later
+ *     │   └── Blocked       a 4xx of something in between: it may be about this one request
  *     ├── StaleEpoch        409 STALE_EPOCH: another instance took over
  *     ├── NotWanted         409 NOT_WANTED: this instance is not the one that should run
  *     └── RequestRefused    any other 4xx of the orchestrator itself: asking again will not help
@@ -11,6 +12,8 @@
 import type { SendError } from "./failures.js";
 
 export const CLAIM_TIMEOUT_SECONDS = 20;
+/** So often is a page of something in between taken for an outage that passes: some seconds. */
+export const BLOCKED_TRIES = 5;
 
 export class ProtocolError extends Error {}
 
@@ -23,6 +26,9 @@ export class Unavailable extends ProtocolError {
     super(reason);
   }
 }
+
+/** Something in between (a firewall, a proxy) did not let this request through. Others it may let through. */
+export class Blocked extends Unavailable {}
 
 export class StaleEpoch extends ProtocolError {}
 export class NotWanted extends ProtocolError {}

@@ -6,8 +6,17 @@ import type { Entry } from "./book.js";
 import type { Clock } from "./clock.js";
 import { backoffMs, SENT, type Verdict } from "./decisions.js";
 import { failpoint } from "./failpoint.js";
+import type { SendError } from "./failures.js";
 import { log } from "./log.js";
-import { type Handle, RequestRefused, Unavailable, type WorkerEvent, type WorkerProtocol } from "./protocol.js";
+import {
+  Blocked,
+  BLOCKED_TRIES,
+  type Handle,
+  RequestRefused,
+  Unavailable,
+  type WorkerEvent,
+  type WorkerProtocol,
+} from "./protocol.js";
 import type { Rng } from "./rng.js";
 import type { Shift } from "./shift.js";
 
@@ -70,11 +79,18 @@ export class Reporter {
         failpoint("acked-not-noted");
         break;
       case "not_sent":
-        await this.#untilAnswered(() => this.protocol.nack(handle, epoch, true, verdict.error));
+        await this.#tellNotSent(handle, true, verdict.error);
         break;
       case "unknown":
-        await this.#untilAnswered(() => this.protocol.nack(handle, epoch, false, verdict.error));
+        await this.#tellNotSent(handle, false, verdict.error);
     }
+  }
+
+  async #tellNotSent(handle: Handle, isCertain: boolean, error?: SendError): Promise<void> {
+    const { epoch } = this.shift.agreed;
+    const nack = (said?: SendError) => (): Promise<void> => this.protocol.nack(handle, epoch, isCertain, said);
+    // The code says what has to be done; the words may be what is not let through.
+    await this.#untilAnswered(nack(error), nack(error && { ...error, message: "" }));
   }
 
   async #tellSent(subject: Subject): Promise<void> {
@@ -86,10 +102,12 @@ export class Reporter {
     if (this.shift.journal.entry(taskId)?.unreported) this.shift.journal.markReported(taskId);
   }
 
-  async #untilAnswered(call: () => Promise<void>): Promise<void> {
+  /** `shorter`: what is said instead if something in between does not let it through. */
+  async #untilAnswered(call: () => Promise<void>, shorter = call): Promise<void> {
+    let blocked = 0;
     for (let failures = 0; ; failures += 1) {
       try {
-        await call();
+        await (blocked < BLOCKED_TRIES ? call() : shorter());
         return;
       } catch (error) {
         if (error instanceof RequestRefused && !error.isAboutUs) {
@@ -97,6 +115,7 @@ export class Reporter {
           return;
         }
         if (!(error instanceof Unavailable)) throw error;
+        if (error instanceof Blocked) blocked += 1;
         log.warning("report not answered; telling it again", { reason: error.message, failures });
       }
       await this.clock.sleepMs(backoffMs(failures, this.rng));

@@ -12,7 +12,7 @@ import structlog
 from paceline.domain.errors import BadRequest, Conflict, NotFound
 from paceline.domain.failures import BEFORE_THE_WIRE, UNKNOWN_OUTCOME, FailureClass, failure_class
 from paceline.domain.ids import parse_task_id, whatsapp_id
-from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL
+from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, TERMINAL, WAITING
 from paceline.kits.brain import BrainPort, NoBrain
 from paceline.kits.failpoint import failpoint
 from paceline.orchestrator.days import StatsDays
@@ -146,9 +146,11 @@ class Settling:
                 message="no worker could tell before its validity ended",
                 statsDay=await self._days.of(overdue.phone, now_ms),
             )  # fmt: skip
-        else:
+        elif state in TERMINAL + WAITING:
             reason = "CLEARED"
-            ended = await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL, overdue=True)
+            ended = await settle(task, "cleared", now_ms=now_ms, from_=TERMINAL + WAITING, overdue=True)
+        else:
+            raise LookupError(state)
         if ended.code == "OK":
             await self._measures.swept(overdue.session or "", task, reason.lower())
 

@@ -88,7 +88,8 @@ def _knew(evidence: Evidence, phone: str, claim: Claim) -> bool:
 def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple[int, str]]]:
     """When each number was restricted by what the platform was told, and when each was newly so. A stated lock or cap
     replaces what was known of the same; a 463 without one counts for a day, unless and until something is stated. A
-    word counts once, and its time says something beside those of the same worker's others."""
+    word counts once, and its time says something beside those of the same worker's others. What lifts a limit was not
+    said before another worker stated it."""
     words = _first_heard(told for told in evidence.outside.told if told.kind in ("TIME_LOCKED", "CAPPED", "NONE"))
     guesses = [
         Told("GUESS", evidence.phone_of(evidence.claims[no.task][-1]), no.asked, no.at, 0, no.asked + GUESS_MS)
@@ -99,9 +100,11 @@ def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple
     newly: list[tuple[int, str]] = []
     stated: dict[tuple[str, int], int] = defaultdict(int)
     standing: dict[str, dict[str, Span]] = defaultdict(dict)
+    stated_by: dict[tuple[str, str], Told] = {}
+    in_doubt: dict[str, int] = defaultdict(int)
     for told in sorted((*words, *guesses), key=lambda told: told.ended):
         known = standing[told.phone]
-        is_restricted = any(span.to_ms > told.began for span in known.values())
+        is_restricted = max(in_doubt[told.phone], *(span.to_ms for span in known.values()), 0) > told.began
         # What lies ahead of its hearing was stated before the clock was set back.
         by = (told.session, told.epoch)
         is_late = told.kind != "GUESS" and told.stated < stated[by] <= told.heard
@@ -109,15 +112,31 @@ def _restrictions(evidence: Evidence) -> tuple[dict[str, list[Span]], list[tuple
             continue
         if told.kind != "GUESS":
             stated[by] = told.stated
+        is_over = told.kind == "NONE" or told.until <= told.ended
         for kind in [kind for kind in known if told.kind == "NONE" or kind in (told.kind, "GUESS")]:
+            stays = is_over and kind != "GUESS" and _came_later(stated_by[told.phone, kind], told)
+            if stays:
+                continue
             span = known.pop(kind)
+            if stays is None:
+                in_doubt[told.phone] = max(in_doubt[told.phone], span.to_ms)
             spans[told.phone].append(Span(span.from_ms, min(span.to_ms, told.began)))
-        if told.kind != "NONE" and told.until > told.ended:
+        if not is_over:
             known[told.kind] = Span(told.ended, told.until)
+            stated_by[told.phone, told.kind] = told
             newly += [] if is_restricted else [(told.ended, told.phone)]
     for phone, known in standing.items():
         spans[phone] += known.values()
     return spans, newly
+
+
+def _came_later(limit: Told, word: Told) -> bool | None:
+    """Whether a limit was heard of after another worker said that there is none; None if nobody can tell. What lies
+    ahead of the word's hearing was heard before the clock was set back."""
+    if limit.session == word.session or word.stated >= max(limit.first_heard, limit.heard):
+        return False
+    is_certain = word.stated < min(limit.first_heard, limit.heard) and max(limit.first_heard, limit.heard) <= word.heard
+    return True if is_certain else None
 
 
 def _first_heard(words: Iterable[Told]) -> Iterator[Told]:

@@ -96,6 +96,8 @@ class Told(msgspec.Struct, frozen=True):
     who: str = ""
     heard: int = 0
     """By the clock of the orchestrator, which may have been set back."""
+    first_heard: int = 0
+    """The same when it was told first; it may have been heard then, and only the answer was lost."""
     session: str = ""
     epoch: int = 0
     word: str = ""

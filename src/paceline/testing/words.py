@@ -28,17 +28,17 @@ class Words:
         self._server = server
         self._inbound = inbound
         self._outside = outside
-        self._first_told: dict[str, int] = {}
+        self._first_told: dict[str, tuple[int, int]] = {}
 
     async def tell(self, event: WorkerEvent) -> None:
-        began = self._first_told.setdefault(event.event_id, self._sim.now_ms)
+        now_ms = self._sim.time_of(self._server)
+        began, first_heard = self._first_told.setdefault(event.event_id, (self._sim.now_ms, now_ms))
         if event.event == "MESSAGE_RECEIVED":
             self._outside.wrote.append((self._phone, str(event.data["from"]), self._sim.now_ms))
         if says_stop(event):
             self._outside.said_stop.add(str(event.data["from"]))
-        now_ms = self._sim.time_of(self._server)
         await self._inbound.receive(event, now_ms=now_ms)
-        self._note(event, began, now_ms)
+        self._note(event, began, first_heard, now_ms)
 
     def comes_late(self, event: WorkerEvent) -> None:
         self._sim.start(self._server, self._arrive(event))
@@ -54,12 +54,12 @@ class Words:
     def _phone(self) -> str:
         return self._outside.phone_of[self._session]
 
-    def _note(self, event: WorkerEvent, began: int, heard: int) -> None:
+    def _note(self, event: WorkerEvent, began: int, first_heard: int, heard: int) -> None:
         """It was answered, so from now on the platform knows."""
         data, now_ms = event.data, self._sim.now_ms
         told = Told(
             event.event, self._phone, began, now_ms, heard_at(event, now_ms=heard), heard=heard,
-            session=self._session, epoch=int(data.get("epoch", 0)), word=event.event_id,
+            first_heard=first_heard, session=self._session, epoch=int(data.get("epoch", 0)), word=event.event_id,
         )  # fmt: skip
         if event.event in _PROOFS:
             self._outside.proven.append((str(data["messageId"]), _PROOFS[event.event]))

@@ -1,5 +1,8 @@
 """Posting webhooks: one after the other, in the order they were given, each until it is answered; pings in between.
 
+What something in between does not let through (a firewall that dislikes a person's text) is put aside after a few tries
+and tried again when nothing else waits. Words on the session still come in their order: a later one waits for it.
+
 A coroutine of its own, because a call to an orchestrator that stands still takes ten seconds, and whoever takes in
 driver events must not wait for that.
 """
@@ -14,7 +17,15 @@ from paceline.kits.clock import Clock
 from paceline.kits.rng import Rng
 from paceline.worker.book import ReceiptKind
 from paceline.worker.decisions import backoff_ms
-from paceline.worker.protocol import ProtocolError, ProtocolUnavailable, RequestRefused, WorkerEvent, WorkerProtocol
+from paceline.worker.protocol import (
+    BLOCKED_TRIES,
+    Blocked,
+    ProtocolError,
+    ProtocolUnavailable,
+    RequestRefused,
+    WorkerEvent,
+    WorkerProtocol,
+)
 from paceline.worker.shift import Shift
 from paceline.worker.wake import Wake
 
@@ -27,15 +38,28 @@ PING_EVERY_MS = 15_000
 _MAX_WAITING = 5_000
 # Of many dropped in a row, how often a line tells so.
 _TOLD_EVERY = 1_000
+# Until the next of those that were put aside is tried: each try is a line in the log.
+_ASIDE_MS = 60_000
 # Whoever has something to post wakes the poster; this only says "for long".
 _IDLE_MS = 3_600_000
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Post:
     event: WorkerEvent
     receipt: tuple[str, ReceiptKind] | None = None
     request_id: str = ""
+    blocked: int = 0
+    tried_at_ms: int = 0
+
+    @property
+    def is_aside(self) -> bool:
+        return self.blocked >= BLOCKED_TRIES
+
+    @property
+    def is_of_session(self) -> bool:
+        """A later one of these may take back what an earlier one says."""
+        return not self.event.event.startswith("MESSAGE_")
 
     @property
     def named(self) -> dict[str, object]:
@@ -86,6 +110,7 @@ class Poster:
         self._life = clock.now_ms()
         self._failures = 0
         self._retry_at_ms = 0
+        self._aside_at_ms = 0
         self._ping_at_ms = 0
 
     def post(self, event: WorkerEvent, receipt: tuple[str, ReceiptKind] | None = None, *, request_id: str = "") -> None:
@@ -108,39 +133,64 @@ class Poster:
 
     async def run(self) -> None:
         while True:
-            now_ms = self._clock.now_ms()
+            now_ms, post = self._clock.now_ms(), self._next()
             if self._pings and self._ping_at_ms <= now_ms:
                 self._ping_at_ms = now_ms + self._ping_every_ms
                 quiet_ms = self._quiet_ms()
                 await self.say("PING", {} if quiet_ms is None else {"quietMs": quiet_ms})
-            elif self._waiting and self._retry_at_ms <= now_ms:
-                await self._post_first()
+            elif post is not None and self._due_at_ms(post) <= now_ms:
+                await self._post(post, now_ms)
             else:
-                await self._wake.wait_ms(self._idle_ms(now_ms))
+                await self._wake.wait_ms(self._idle_ms(post, now_ms))
 
     @property
     def _pings(self) -> bool:
         return self._ping_every_ms > 0 and self._shift.terms is not None
 
-    def _idle_ms(self, now_ms: int) -> int:
-        timers = [self._retry_at_ms if self._waiting else None, self._ping_at_ms if self._pings else None]
+    def _idle_ms(self, post: _Post | None, now_ms: int) -> int:
+        timers = [None if post is None else self._due_at_ms(post), self._ping_at_ms if self._pings else None]
         return min((at_ms - now_ms for at_ms in timers if at_ms is not None), default=_IDLE_MS)
 
-    async def _post_first(self) -> None:
-        post = self._waiting[0]
+    def _next(self) -> _Post | None:
+        """The first in line. If all that may go are put aside: the one that was tried longest ago."""
+        aside: list[_Post] = []
+        session_waits = False
+        for post in self._waiting:
+            if post.is_of_session and session_waits:
+                continue
+            if not post.is_aside:
+                return post
+            aside.append(post)
+            session_waits = session_waits or post.is_of_session
+        return min(aside, key=lambda post: post.tried_at_ms, default=None)
+
+    def _due_at_ms(self, post: _Post) -> int:
+        return max(self._retry_at_ms, self._aside_at_ms) if post.is_aside else self._retry_at_ms
+
+    def _put_off(self, post: _Post, error: ProtocolError) -> None:
+        now_ms = self._clock.now_ms()
+        post.blocked += isinstance(error, Blocked)
+        if post.is_aside:
+            self._aside_at_ms = now_ms + _ASIDE_MS
+            log.error("webhook not let through; the others go first", reason=str(error), **post.named)
+            return
+        self._retry_at_ms = now_ms + backoff_ms(self._failures, self._rng)
+        self._failures += 1
+        log.warning("webhook not answered; posting it again", reason=str(error), **post.named)
+
+    async def _post(self, post: _Post, now_ms: int) -> None:
+        post.tried_at_ms = now_ms
         try:
             await self._protocol.webhook(post.event)
         except ProtocolError as error:
             if _was_not_heard(error):
-                self._retry_at_ms = self._clock.now_ms() + backoff_ms(self._failures, self._rng)
-                self._failures += 1
-                log.warning("webhook not answered; posting it again", reason=str(error), **post.named)
+                self._put_off(post, error)
                 return
             log.error("webhook refused; it is not repeated", reason=str(error), **post.named)
         self._failures = 0
-        # A line that is full drops its head, perhaps this one, while it is on its way.
-        if self._waiting and self._waiting[0] is post:
-            self._waiting.popleft()
+        # A line that is full drops one, perhaps this one, while it is on its way.
+        if post in self._waiting:
+            self._waiting.remove(post)
         if post.receipt is not None:
             await self._shift.journal.mark_receipt(*post.receipt)
 

@@ -4,6 +4,7 @@
 
     ProtocolError (a domain.errors.PacelineError)
     ├── ProtocolUnavailable    no usable answer (network, timeout, 408, 429, 5xx, somebody else's): ask again later
+    │   └── Blocked            a 4xx of something in between: it may be about this one request
     ├── StaleEpoch             409 STALE_EPOCH: another instance took over
     ├── NotWanted              409 NOT_WANTED: this instance is not the one that should run
     └── RequestRefused         any other 4xx of the orchestrator itself: asking again will not help
@@ -18,6 +19,8 @@ from paceline.domain.errors import PacelineError
 from paceline.worker.book import SendError
 
 CLAIM_TIMEOUT_SECONDS = 20
+BLOCKED_TRIES = 5
+"""So often is a page of something in between taken for an outage that passes: some seconds."""
 
 
 class ProtocolError(PacelineError):
@@ -30,6 +33,10 @@ class ProtocolUnavailable(ProtocolError):
     def __init__(self, reason: str, *, maybe_done: bool = True) -> None:
         super().__init__(reason)
         self.maybe_done = maybe_done
+
+
+class Blocked(ProtocolUnavailable):
+    """Something in between (a firewall, a proxy) did not let this request through. Others it may let through."""
 
 
 class StaleEpoch(ProtocolError):

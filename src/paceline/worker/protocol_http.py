@@ -11,6 +11,7 @@ from paceline.kits.clock import monotonic_ms
 from paceline.worker.book import SendError
 from paceline.worker.protocol import (
     CLAIM_TIMEOUT_SECONDS,
+    Blocked,
     ByRaw,
     ClaimAnswer,
     Handle,
@@ -167,15 +168,16 @@ class HttpProtocol:
 def error_of(status: int, content: bytes) -> ProtocolError:
     """The protocol error that an answer without success stands for. Whatever stands between us and the orchestrator
     answers in a shape of its own; then nobody has heard us yet, whatever the status says."""
+    is_refusal = httpx.codes.is_client_error(status) and status not in _TRY_LATER
     try:
         said = msgspec.json.decode(content, type=_Refusal).error
     except _UNREADABLE:
-        return ProtocolUnavailable(f"{status} UNREADABLE")
+        return (Blocked if is_refusal else ProtocolUnavailable)(f"{status} UNREADABLE")
     if status == httpx.codes.CONFLICT and said.code == "STALE_EPOCH":
         return StaleEpoch(said.message)
     if status == httpx.codes.CONFLICT and said.code == "NOT_WANTED":
         return NotWanted(said.message)
-    if httpx.codes.is_client_error(status) and status not in _TRY_LATER:
+    if is_refusal:
         return RequestRefused(status, said.code, said.message)
     return ProtocolUnavailable(f"{status} {said.code}: {said.message}")
 

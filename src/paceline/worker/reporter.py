@@ -11,9 +11,11 @@ import structlog
 from paceline.kits.clock import Clock
 from paceline.kits.failpoint import failpoint
 from paceline.kits.rng import Rng
-from paceline.worker.book import Entry
+from paceline.worker.book import Entry, SendError
 from paceline.worker.decisions import NotSent, Sent, Unknown, Verdict, backoff_ms
 from paceline.worker.protocol import (
+    BLOCKED_TRIES,
+    Blocked,
     Handle,
     ProtocolUnavailable,
     RequestRefused,
@@ -23,6 +25,8 @@ from paceline.worker.protocol import (
 from paceline.worker.shift import Shift
 
 log = structlog.stdlib.get_logger(__name__)
+
+_Call = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -90,15 +94,19 @@ class Reporter:
                     lambda: self._protocol.ack(handle, epoch=self._shift.agreed.epoch, whatsapp_id=subject.whatsapp_id),
                 )
             case NotSent(error=error):
-                await self._until_answered(
-                    subject,
-                    lambda: self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=True, error=error),
-                )
+                await self._tell_not_sent(subject, handle, error, is_certain=True)
             case Unknown(error=error):
-                await self._until_answered(
-                    subject,
-                    lambda: self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=False, error=error),
-                )
+                await self._tell_not_sent(subject, handle, error, is_certain=False)
+
+    async def _tell_not_sent(
+        self, subject: Subject, handle: Handle, error: SendError | None, *, is_certain: bool
+    ) -> None:
+        def nack(said: SendError | None) -> Awaitable[None]:
+            return self._protocol.nack(handle, epoch=self._shift.agreed.epoch, not_sent=is_certain, error=said)
+
+        # The code says what has to be done; the words may be what is not let through.
+        shorter = error and SendError(error.code, "")
+        await self._until_answered(subject, lambda: nack(error), lambda: nack(shorter))
 
     async def _tell_sent(self, subject: Subject) -> None:
         event = message_event(self._shift, "MESSAGE_SENT", subject, self._clock.now_ms())
@@ -109,14 +117,18 @@ class Reporter:
         if entry is not None and entry.unreported:
             await self._shift.journal.mark_reported(task_id)
 
-    async def _until_answered(self, subject: Subject, call: Callable[[], Awaitable[None]]) -> None:
-        failures = 0
+    async def _until_answered(self, subject: Subject, call: _Call, shorter: _Call | None = None) -> None:
+        """`shorter`: what is said instead if something in between does not let it through."""
+        failures = blocked = 0
         while True:
             try:
                 return await call()
             except ProtocolUnavailable as error:
                 about = {"reason": str(error), "failures": failures, **subject.named}
                 log.warning("report not answered; telling it again", **about)
+                blocked += isinstance(error, Blocked)
+                if shorter is not None and blocked >= BLOCKED_TRIES:
+                    call = shorter
             except RequestRefused as error:
                 if error.is_about_us:
                     raise

@@ -15,7 +15,7 @@ import {
   SMAX_INVALID,
 } from "../failures.js";
 import { log } from "../log.js";
-import { isSameNumber } from "../numbers.js";
+import { isAnotherNumber, isSameNumber } from "../numbers.js";
 import type { AuthState } from "./auth-state.js";
 import { Connection, type ConnectionSettings, type Ears } from "./connection.js";
 import { type Ending, ofAnotherNumber } from "./endings.js";
@@ -193,6 +193,9 @@ export class BaileysDriver implements Driver {
   #opened(): void {
     const connection = this.#connection;
     if (connection && this.#isOfAnotherNumber) return void this.#unlink(connection);
+    if (this.linked && !isSameNumber(this.#account, this.parts.phone)) {
+      log.warning("the linked account and the number of this session are written differently; taken for the same");
+    }
     this.#tell({ kind: "connected" });
     if (connection) void this.#restrictions.ask(connection.sock);
   }
@@ -267,7 +270,12 @@ export class BaileysDriver implements Driver {
 
   get #isOfAnotherNumber(): boolean {
     const { auth, phone } = this.parts;
-    return auth.linked && !isSameNumber(jidDecode(auth.me?.id)?.user ?? "", phone);
+    return auth.linked && isAnotherNumber(this.#account, phone);
+  }
+
+  /** The digits of the linked account. */
+  get #account(): string {
+    return jidDecode(this.parts.auth.me?.id)?.user ?? "";
   }
 
   /** The connection that may be sent over. */

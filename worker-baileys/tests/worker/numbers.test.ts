@@ -1,7 +1,7 @@
 /** One number in several notations is one number; two numbers are two. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isSameNumber } from "../../src/numbers.js";
+import { isAnotherNumber, isSameNumber } from "../../src/numbers.js";
 
 for (const [name, one, other, isSame] of [
   ["the same digits", "972541234567", "972541234567", true],
@@ -21,5 +21,23 @@ for (const [name, one, other, isSame] of [
   test(`${name}: ${isSame ? "one number" : "two"}`, () => {
     assert.equal(isSameNumber(one, other), isSame);
     assert.equal(isSameNumber(other, one), isSame);
+  });
+}
+
+for (const [name, one, other, isAnother] of [
+  ["the same digits", "972541234567", "972541234567", false],
+  ["Brazil’s ninth digit", "5511987654321", "551187654321", false],
+  ["Benin, where all got 01", "22997123456", "2290197123456", false],
+  ["Côte d’Ivoire, where each network got its own two digits", "22507123456", "2250707123456", false],
+  ["Vietnam, where four digits became three", "841201234567", "84701234567", false],
+  ["Italy, with and without its 0", "390612345678", "39612345678", false],
+  ["another number", "22997123456", "2290197123457", true],
+  ["as many digits, but of another network", "972541234567", "972521234567", true],
+  ["the same national number elsewhere", "22997123456", "2280197123456", true],
+  ["no number at all", "972541234567", "", true],
+] as const) {
+  test(`${name}: ${isAnother ? "certainly another" : "perhaps the same"}`, () => {
+    assert.equal(isAnotherNumber(one, other), isAnother);
+    assert.equal(isAnotherNumber(other, one), isAnother);
   });
 }

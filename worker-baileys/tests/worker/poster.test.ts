@@ -9,7 +9,7 @@ import { EventFile } from "../../src/event-file.js";
 import { Journal } from "../../src/journal.js";
 import { writeLogTo } from "../../src/log.js";
 import { type EventStore, MAX_WAITING, Poster } from "../../src/poster.js";
-import { RequestRefused, Unavailable, type WorkerEvent, type WorkerProtocol } from "../../src/protocol.js";
+import { Blocked, RequestRefused, Unavailable, type WorkerEvent, type WorkerProtocol } from "../../src/protocol.js";
 import { seededRng } from "../../src/rng.js";
 import { Shift } from "../../src/shift.js";
 
@@ -47,6 +47,7 @@ function posting(
   answer: (event: WorkerEvent) => Promise<void>,
   count: number,
   kept: EventStore = store,
+  time: { clock: SteadyClock; wake: Wake } = { clock, wake: new Wake() },
 ): { poster: Poster; told: Promise<string[]> } {
   const names: string[] = [];
   let done: (names: string[]) => void;
@@ -60,9 +61,8 @@ function posting(
     shift: new Shift("s1", "i1", journal),
     protocol: { webhook } as unknown as WorkerProtocol,
     store: kept,
-    clock,
+    ...time,
     rng: seededRng(1),
-    wake: new Wake(),
     pingEveryMs: 0,
     quietMs: () => null,
   });
@@ -155,6 +155,72 @@ test("no answer or a refusal of our secret repeats it, a refusal of the event do
   poster.post(event("MESSAGE_RECEIVED", "A"));
   poster.post(event("MESSAGE_RECEIVED", "B"));
   assert.deepEqual(await told, [...Array<string>(3).fill("MESSAGE_RECEIVED:A"), "MESSAGE_RECEIVED:B"]);
+});
+
+/** Time that passes only while the poster waits, and stands still when it waits for a word. */
+function virtualTime(): { clock: SteadyClock; wake: Wake } {
+  let ms = 1_000_000;
+  const time = new SteadyClock();
+  time.nowMs = () => ms;
+  const wake = new Wake();
+  const sleep = wake.waitMs.bind(wake);
+  wake.waitMs = (waitMs) => {
+    if (waitMs >= 3_600_000) return sleep(waitMs);
+    ms += waitMs;
+    return Promise.resolve();
+  };
+  return { clock: time, wake };
+}
+
+test("what is not let through does not hold up the others, and is told last", async () => {
+  let tries = 0;
+  const { poster, told } = posting(
+    ({ data }) => (data["text"] === "dirty" && (tries += 1) < 8 ? Promise.reject(new Blocked("403")) : Promise.resolve()),
+    11,
+    store,
+    virtualTime(),
+  );
+  poster.post(event("MESSAGE_RECEIVED", "A", "dirty"));
+  poster.post(event("MESSAGE_READ", WIRE));
+  poster.post(event("MESSAGE_RECEIVED", "B", "stop"));
+  poster.post(event("MESSAGE_RECEIVED", "C"));
+  assert.deepEqual(await told, [
+    ...Array<string>(5).fill("MESSAGE_RECEIVED:A"),
+    "MESSAGE_RECEIVED:B",
+    "MESSAGE_RECEIVED:C",
+    `MESSAGE_READ:${WIRE}`,
+    ...Array<string>(3).fill("MESSAGE_RECEIVED:A"),
+  ]);
+});
+
+test("words on the session keep their order, whatever is not let through", async () => {
+  let tries = 0;
+  const names: string[] = [];
+  const { poster, told } = posting(
+    (posted) => {
+      names.push(posted.event);
+      return posted.event === "DISCONNECTED" && (tries += 1) < 8 ? Promise.reject(new Blocked("403")) : Promise.resolve();
+    },
+    11,
+    store,
+    virtualTime(),
+  );
+  poster.tell("DISCONNECTED", {});
+  poster.tell("CONNECTED", {});
+  poster.post(event("MESSAGE_RECEIVED", "A"));
+  poster.tell("QR", {});
+  await told;
+  const lost = Array<string>(5).fill("DISCONNECTED");
+  assert.deepEqual(names, [...lost, "MESSAGE_RECEIVED", ...lost.slice(2), "CONNECTED", "QR"]);
+});
+
+test("an orchestrator that is away holds up all", async () => {
+  let tries = 0;
+  const away = (): Promise<void> => ((tries += 1) < 20 ? Promise.reject(new Unavailable("502")) : Promise.resolve());
+  const { poster, told } = posting(away, 21, store, virtualTime());
+  poster.post(event("MESSAGE_RECEIVED", "A"));
+  poster.post(event("MESSAGE_RECEIVED", "B"));
+  assert.deepEqual((await told).slice(18), ["MESSAGE_RECEIVED:A", "MESSAGE_RECEIVED:A", "MESSAGE_RECEIVED:B"]);
 });
 
 test("when there is no more room, words on the session go first, then receipts, then the oldest", () => {

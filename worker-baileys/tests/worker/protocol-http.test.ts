@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { NotWanted, RequestRefused, StaleEpoch, Unavailable } from "../../src/protocol.js";
+import { Blocked, NotWanted, RequestRefused, StaleEpoch, Unavailable } from "../../src/protocol.js";
 import { errorOf, HttpProtocol } from "../../src/protocol-http.js";
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
@@ -57,6 +57,12 @@ describe("what an answer without success stands for", () => {
     test(`${name} of something in between is no answer of the orchestrator, whatever its status`, () => {
       for (const status of [302, 400, 401, 403, 404, 405, 409, 413, 502]) {
         assert.ok(errorOf(status, Buffer.from(page)) instanceof Unavailable, String(status));
+      }
+      for (const status of [400, 401, 403, 404, 405, 409, 413]) {
+        assert.ok(errorOf(status, Buffer.from(page)) instanceof Blocked, String(status));
+      }
+      for (const status of [302, 408, 429, 500, 502]) {
+        assert.ok(!(errorOf(status, Buffer.from(page)) instanceof Blocked), String(status));
       }
     });
   }

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { SteadyClock } from "../../src/clock.js";
 import { Journal } from "../../src/journal.js";
 import { writeLogTo } from "../../src/log.js";
-import { type HelloAnswer, RequestRefused, type WorkerProtocol } from "../../src/protocol.js";
+import { Blocked, type HelloAnswer, RequestRefused, type WorkerProtocol } from "../../src/protocol.js";
 import { Reporter } from "../../src/reporter.js";
 import { seededRng } from "../../src/rng.js";
 import { Shift } from "../../src/shift.js";
@@ -45,5 +45,20 @@ for (const status of [401, 403]) {
 
 test("a report that is refused for what it says is not repeated", async () => {
   await report(422);
+  assert.equal(journal.entry(SUBJECT.taskId)?.unreported, false);
+});
+
+test("a report whose words are not let through is told without them", async () => {
+  const said: string[] = [];
+  const nack = (_handle: unknown, _epoch: number, _notSent: boolean, error: typeof ERROR): Promise<void> => {
+    said.push(error.message);
+    return error.message ? Promise.reject(new Blocked("403")) : Promise.resolve();
+  };
+  const shift = new Shift("s1", "i1", journal);
+  shift.terms = { epoch: 1 } as HelloAnswer;
+  const timeless = { nowMs: () => clock.nowMs(), sleepMs: () => Promise.resolve() };
+  const reporter = new Reporter(shift, { nack } as unknown as WorkerProtocol, timeless, seededRng(1));
+  await reporter.report(SUBJECT, { raw: "{}" }, { kind: "not_sent", error: { ...ERROR, message: "select * from" } });
+  assert.deepEqual(said, [...Array<string>(5).fill("select * from"), ""]);
   assert.equal(journal.entry(SUBJECT.taskId)?.unreported, false);
 });

@@ -83,3 +83,10 @@ test("the same number in WhatsApp’s own notation is the right one", async () =
   await stage.online();
   await stage.settled(stage.orchestrator.add({ to: "972541110001", text: "hello" }));
 });
+
+test("a number whose country made all numbers longer is not logged out", async () => {
+  stage.work({ PHONE: "2290197123456" });
+  await scanWith("22997123456");
+  await stage.online();
+  await stage.settled(stage.orchestrator.add({ to: "972541110001", text: "hello" }));
+});

@@ -11,8 +11,8 @@ local function accept(o)
   if accepted[o.job] or not are_new and call('EXISTS', K.job(o.job)) == 1 then return reply('EXISTS') end
   if call('SCARD', K.singles(o.phone)) >= o.limit then return reply('QUEUE_FULL') end
   if media_is_gone(o.media) then return reply('NO_MEDIA') end
-  accepted[o.job] = true
   local position = whole(accept_single(o))
+  accepted[o.job] = true
   -- The answer that is kept is the one that is given, byte for byte; only here is the position known.
   if o.idem then o.idem.answer = (string.gsub(o.idem.answer, '"position":null', '"position":' .. position, 1)) end
   keep_answer(o.idem)

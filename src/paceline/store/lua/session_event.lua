@@ -1,6 +1,6 @@
 -- Records what a worker said about its session. Late words, of an older moment, of an instance that was replaced or of one that nobody
 -- wants any more, and copies of words change nothing about the connection.
--- a: session, event (JSON), now, at (the worker's own time, never later than now), epoch?, word? (its name in that epoch), connection?, authorisation?, quarantine? (reason), failed? (reason), alarm?,
+-- a: session, event (JSON), now, at (the worker's own time, never later than now), epoch?, word? (its name in that epoch, or in all if there is none), connection?, authorisation?, quarantine? (reason), failed? (reason), alarm?,
 --    qr? (a JSON text with `value` and `until`; qrTtl in ms), quietMs? (how long ago its worker last heard WhatsApp)
 -- Returns OK {phone} | KNOWN {phone} (a copy) | UNKNOWN_SESSION.
 local key = K.session(a.session)
@@ -16,7 +16,7 @@ end
 if a.epoch and a.epoch < tonumber(known.epoch or '0') then return reply('OK', {phone = phone}) end
 -- What nobody wants to hear now is not remembered: told again, it may count.
 local counts = a.connection and not is_unwanted(known, known.instanceId)
-if counts and not is_news(a.session, a.epoch or known.epoch, a.word) then return reply('KNOWN', {phone = phone}) end
+if counts and not is_news(a.session, a.epoch, a.word) then return reply('KNOWN', {phone = phone}) end
 if counts and a.at >= said_at(known.connectionAt, a.now) then
   put_state(a.session, a.connection, a.authorisation, a.at, a.now)
   if a.connection == 'SCAN_QR' then call('HSET', key, 'healthyAt', a.now) end

@@ -6,7 +6,7 @@
 --    returned: reason, crash?      back to the head, no attempt counted
 --    parked:   reason, untilMs     expired | suppressed: reason     (refused at the gate)
 --    unknown:  reason              no word before the lease ended: the phone is freed, the worker is asked
---    cleared:                      it ended while it lay in the outbox (canceled): what it still holds is freed
+--    cleared:                      it ended while it lay in the outbox (canceled), or went back only half: what it still holds is freed
 -- Returns OK {state} | STALE {state} (not in the state, token or epoch it was decided for) | UNKNOWN_TASK.
 local job = split(a.task)
 local byte = job and byte_of(a.task) or ''
@@ -22,6 +22,9 @@ if not has(a.from, byte) then return reply('STALE', {state = byte}) end
 if a.token and tonumber(about.token or '0') ~= a.token then return reply('STALE', {state = byte}) end
 if a.epoch and not is_newest(session, a.epoch) then return reply('STALE', {state = byte}) end
 if a.overdue and tonumber(call('ZSCORE', K.deadlines(), a.task) or a.now + 1) > a.now then return reply('STALE', {state = byte}) end
+
+-- Before anything is written: what could not go back would wait in no queue.
+if a.outcome == 'returned' or a.outcome == 'parked' then read_entry(about.entry) end
 
 -- Which claim made the outcome unknown is kept: if that same claim turns out untouched, so is the message.
 local function may_have_gone_out()
@@ -147,6 +150,7 @@ local function refused(to)
   end
 end
 function OUTCOME.cleared()
+  if not has(TERMINAL, byte) then return end
   -- Two may find it ended at once; the unit goes back with the phone, and so only once.
   if call('HGET', K.pacer(phone), 'unsettled') == a.task then
     return_unit(phone, about.unitDay)

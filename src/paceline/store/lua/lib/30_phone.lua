@@ -66,6 +66,7 @@ local function enqueue(phone, task, fields, now)
   local pacer, priority, expires_at = K.pacer(phone), tonumber(fields.priority), tonumber(fields.expiresAt)
   local seq, urgent, expiry = unpack(call('HMGET', pacer, 'seq', 'urgent', 'minExpiry'))
   seq = tonumber(seq or '0') + 1
+  local first = filled(urgent) and ahead(phone, priority + 1) or 0
   local length = call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))
   if is_earlier(expires_at, expiry) then
     call('HSET', pacer, 'seq', whole(seq), 'minExpiry', ms(expires_at))
@@ -74,9 +75,16 @@ local function enqueue(phone, task, fields, now)
   end
   mark_urgent(phone, priority)
   score_end(phone, expires_at)
-  local before = length - 1 + (filled(urgent) and ahead(phone, priority + 1) or 0)
+  local before = length - 1 + first
   if before == 0 and not has_work(phone, priority) then make_due(phone, now) end
   return before
+end
+
+-- What stands in a queue about a task. Raises if it has no place there.
+local function read_entry(entry)
+  local item = cjson.decode(entry)
+  if not (QUEUES[item.priority] and type(item.seq) == 'number' and type(item.expiresAt) == 'number') then error('no place in a queue') end
+  return item
 end
 
 -- To the head of one list, the first come nearest to it. What stands there and came earlier still goes before them.
@@ -84,8 +92,11 @@ local function merge_at_head(key, items)
   local newest = 0
   for _, item in ipairs(items) do newest = math.max(newest, item.seq) end
   local first = call('LINDEX', key, -1)
-  while first and cjson.decode(first).seq < newest do
-    items[#items + 1] = {entry = call('RPOP', key), seq = cjson.decode(first).seq}
+  while first do
+    local is_good, item = pcall(read_entry, first)
+    -- What cannot be read there stays where it is; those that come back must not be lost for it.
+    if not is_good or item.seq >= newest then break end
+    items[#items + 1] = {entry = call('RPOP', key), seq = item.seq}
     first = call('LINDEX', key, -1)
   end
   table.sort(items, function(x, y) return x.seq > y.seq end)
@@ -96,7 +107,7 @@ end
 local function put_back(phone, entries)
   local levels = {{}, {}, {}}
   for _, entry in ipairs(entries) do
-    local item = cjson.decode(entry)
+    local item = read_entry(entry)
     table.insert(levels[item.priority], {entry = entry, seq = item.seq})
     note_expiry(phone, item.expiresAt)
   end

@@ -72,8 +72,15 @@ local function count_restricted(phone, now)
   incident('FLEET_BREAKER', now, {phones = call('ZRANGE', key, 0, 99)})
 end
 
--- The platform's limits on new chats, each with its own end. The one that ends last is what counts.
-local LIMITS = {{'CAPPED', 'cappedUntil'}, {'TIME_LOCKED', 'timeLockedUntil'}}
+-- When the last word that counted was said. No word is written down as later than its hearing, so one that lies ahead of us was heard before
+-- the clock was set back: then whatever is said now is newer.
+local function said_at(stored, now)
+  local at = tonumber(stored or '0')
+  return at <= now and at or 0
+end
+
+-- The platform's limits on new chats, each with its own end, and when we heard of it from which session. The one that ends last is what counts.
+local LIMITS = {{'CAPPED', 'cappedUntil', 'cappedStated'}, {'TIME_LOCKED', 'timeLockedUntil', 'timeLockedStated'}}
 
 local function restricted_until(phone) return tonumber(call('HGET', K.phone(phone), 'restrictedUntil') or '0') end
 
@@ -108,9 +115,9 @@ local function weigh_limits(phone, now)
   if ends_at <= now and was > now then jobs_look_again(now) end
 end
 
-local function limit_field(kind)
+local function limit_fields(kind)
   for _, limit in ipairs(LIMITS) do
-    if limit[1] == kind then return limit[2] end
+    if limit[1] == kind then return limit[2], limit[3] end
   end
 end
 
@@ -121,8 +128,9 @@ local function restrict(phone, session, kind, until_ms, now, is_guess)
   local replaces = not is_guess and call('HDEL', key, 'lockIsGuess') == 1
   if replaces then call('HDEL', key, 'timeLockedUntil') end
   if is_guess then call('HSET', key, 'lockIsGuess', 1) end
-  local known = tonumber(call('HGET', key, limit_field(kind)) or '0')
-  call('HSET', key, limit_field(kind), until_ms)
+  local ends, stated = limit_fields(kind)
+  local known = tonumber(call('HGET', key, ends) or '0')
+  call('HSET', key, ends, until_ms, stated, is_guess and '' or ms(now) .. ' ' .. session)
   weigh_limits(phone, now)
   if known ~= until_ms then
     tell('session.restriction', now, 's', session, 'phone', phone, 'kind', kind, 'until', ms(until_ms))
@@ -134,13 +142,24 @@ local function restrict(phone, session, kind, until_ms, now, is_guess)
   if not was then count_restricted(phone, now) end
 end
 
--- One limit is over, or all of them.
-local function lift(phone, kind, now)
-  call('HDEL', K.phone(phone), 'lockIsGuess')
+-- Whether a word of this session may not lift a limit, since another stated it after the word was said. The order of its own words is known.
+local function came_later(stated, session, at, now)
+  local heard, by = string.match(stated or '', '^(%d+) (.*)$')
+  return heard and by ~= session and at < said_at(heard, now)
+end
+
+-- One limit is over, or all of them: a session said so at that time. Returns whether one was stated after that, and stays.
+local function lift(phone, kind, session, at, now)
+  local key, stays = K.phone(phone), false
+  call('HDEL', key, 'lockIsGuess')
   for _, limit in ipairs(LIMITS) do
-    if not kind or limit[1] == kind then call('HDEL', K.phone(phone), limit[2]) end
+    if not kind or limit[1] == kind then
+      local ends, stated = unpack(call('HMGET', key, limit[2], limit[3]))
+      if ends and came_later(stated, session, at, now) then stays = true else call('HDEL', key, limit[2], limit[3]) end
+    end
   end
   weigh_limits(phone, now)
+  return stays
 end
 
 local function job_is_paused(job) return call('HGET', K.job_run(job), 'state') == 'PAUSED' end

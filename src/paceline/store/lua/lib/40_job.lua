@@ -93,15 +93,18 @@ end
 local function accept_single(j)
   local is_later = j.sendAt and j.sendAt > j.now
   j.total, j.single = 1, true
+  -- First of all what fails where a number cannot be read: a job that is there must not be missing in its queue.
+  local before = is_later and ahead(j.phone, j.priority) or enqueue(j.phone, j.task, j, j.now)
   create_job(j, 'ROUTED', '1', is_later and 's' or 'r')
   call('RPUSH', K.job_contacts(j.job, 0), j.contact)
   call('HSET', K.job_routes(j.job), '0', j.phone)
   call('SADD', K.singles(j.phone), j.task)
+  if is_later then
+    local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority, single = true}
+    call('ZADD', K.scheduled(), ms(j.sendAt), cjson.encode(member))
+    wake('due')
+  end
   bind(j.to, j.phone, j.now)
   note_person(j.to, j.task, j.now)
-  if not is_later then return enqueue(j.phone, j.task, j, j.now) end
-  local member = {task = j.task, phone = j.phone, to = j.to, tz = j.tz, expiresAt = j.expiresAt, priority = j.priority, single = true}
-  call('ZADD', K.scheduled(), ms(j.sendAt), cjson.encode(member))
-  wake('due')
-  return ahead(j.phone, j.priority)
+  return before
 end

@@ -1,18 +1,12 @@
 -- Sessions and their workers: what wishes and workers' words change about them (domain/sessions.py).
 
--- When the last word that counted was said. No word is written down as later than its hearing, so one that lies ahead of us was heard before
--- the clock was set back: then whatever is said now is newer.
-local function said_at(stored, now)
-  local at = tonumber(stored or '0')
-  return at <= now and at or 0
-end
-
 -- Whether a worker's word is heard for the first time. A worker tells it until it is answered, and a copy may come long after newer words; if
--- that worker's clock is ahead, no time tells it from them. Its name counts within its epoch. The last 32 are remembered: a number whose
--- connection comes and goes says a few in a minute, and a copy is under way for seconds.
+-- that worker's clock is ahead, no time tells it from them. Its name counts within its epoch; what is true in any comes without one, and the
+-- next worker may tell it again. The last 32 are remembered: a number whose connection comes and goes says a few in a minute, and a copy is
+-- under way for seconds.
 local function is_news(session, epoch, word)
   if not word then return true end
-  local key, name = K.session(session), string.sub(redis.sha1hex((epoch or '0') .. ':' .. word), 1, 15) .. ' '
+  local key, name = K.session(session), string.sub(redis.sha1hex((epoch or '-') .. ':' .. word), 1, 15) .. ' '
   local told = call('HGET', key, 'wordsTold') or ''
   if has(told, name) then return false end
   call('HSET', key, 'wordsTold', string.sub(name .. told, 1, 32 * #name))
