@@ -44,6 +44,10 @@ def test_the_data_directory(facts: DataFacts, name: str, words: str) -> None:
     assert told(findings.data_directory(facts))[name].startswith(words)
 
 
+def test_a_data_directory_may_be_shared_with_a_group() -> None:
+    assert told(findings.data_directory(replace(DATA, mode=0o2750))) == {}
+
+
 @pytest.mark.parametrize(
     ("facts", "words"),
     [

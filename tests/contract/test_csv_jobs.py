@@ -193,7 +193,7 @@ class TestRefused:
             pytest.param(b"to,name\n\n\n", "INVALID_REQUEST", "contacts", None, id="a header and empty lines"),
             pytest.param(b"972529876543,Ada\n", "INVALID_CSV", "to", 1, id="no header"),
             pytest.param(b"Mobile,972529876543\nAda,972529876544\n", "INVALID_CSV", "to", 1, id="a firm, no header"),
-            pytest.param(b"to,972529876543\n1,2\n", "INVALID_CSV", "to", 1, id="a number as a name"),
+            pytest.param(b"tel,972529876543\n1,2\n", "INVALID_CSV", "to", 1, id="a number as a name"),
             pytest.param(b"id,name\n972529876543,Ada\n", "INVALID_CSV", "to", 1, id="no column of numbers"),
             pytest.param(b"phone,mobile\n972529876543,1\n", "INVALID_CSV", "to", 1, id="two columns of numbers"),
             pytest.param(b"\nto\n972529876543\n", "INVALID_CSV", "to", 1, id="an empty first line"),

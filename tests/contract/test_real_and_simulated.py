@@ -4,11 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from lua.servers import LiveServer
 from paceline import compose
 from paceline.domain.errors import ConfigError
+from paceline.orchestrator.main import warn_of_mixed_fleet
 from paceline.settings import Settings
+from paceline.store import keys
 
 from .platform import OTHER_PHONE, PHONE, SESSION, Platform, refused
 
@@ -45,6 +48,61 @@ async def test_once_those_of_the_other_kind_are_removed_it_is_taken(platform: Pl
 async def test_of_two_kinds_at_once_only_one_gets_in(platform: Platform) -> None:
     answers = await asyncio.gather(create(platform, SIMULATED), create(platform, REAL))
     assert sorted(answer.status_code for answer in answers) == [201, 409]
+
+
+@pytest.fixture
+async def mixed(platform: Platform, contract_redis: LiveServer) -> Platform:
+    """As an older version left it: nobody has counted."""
+    for number in range(12):
+        await create(platform, {**REAL, "phone": f"9725298760{number:02}", "sessionId": f"old{number}"})
+    for number in range(11):
+        contract_redis.client.hset(keys.session(f"old{number}"), "driver", "simulated")
+    contract_redis.client.delete("sessions:real")
+    return platform
+
+
+async def test_a_fleet_that_has_both_takes_real_numbers_only(mixed: Platform) -> None:
+    """It was left to chance: ten of the sessions were looked at."""
+    async with mixed.nothing_stored():
+        refused(await create(mixed, SIMULATED), 409, "SIMULATED_BESIDE_REAL", "driver")
+    assert (await create(mixed, REAL)).status_code == 201
+    refused(await create(mixed, SIMULATED), 409, "SIMULATED_BESIDE_REAL", "driver")
+
+
+async def test_once_the_last_real_one_is_gone_it_takes_simulated_ones_again(mixed: Platform) -> None:
+    await create(mixed, REAL)
+    for session in ("old11", "r1"):
+        await mixed.orchestrator.delete(f"/api/sessions/{session}")
+        await mixed.store.fleet.finish_removal(session, now_ms=mixed.clock.at_ms)
+    refused(await create(mixed, REAL), 409, "SIMULATED_BESIDE_REAL", "driver")
+    assert (await create(mixed, SIMULATED)).status_code == 201
+
+
+async def test_the_orchestrator_warns_at_its_start_of_a_fleet_that_has_both(mixed: Platform) -> None:
+    with capture_logs() as logs:
+        await warn_of_mixed_fleet(mixed.store)
+    [line] = logs
+    assert (line["log_level"], line["simulated"], line["real"]) == ("warning", 11, 1)
+    assert "remove" in line["event"]
+
+
+async def test_of_a_fleet_of_one_kind_it_says_nothing(platform: Platform) -> None:
+    await create(platform, REAL)
+    with capture_logs() as logs:
+        await warn_of_mixed_fleet(platform.store)
+    assert logs == []
+
+
+async def test_a_new_number_costs_the_same_however_many_there_are(
+    platform: Platform, contract_redis: LiveServer
+) -> None:
+    """Looking at all of them each time would make fifty thousand numbers a matter of hours."""
+    reads = []
+    for number in range(30):
+        contract_redis.client.config_resetstat()
+        await create(platform, {**SIMULATED, "phone": f"9725298760{number:02}", "sessionId": f"s{number}"})
+        reads.append(contract_redis.client.info("commandstats")["cmdstat_hget"]["calls"])
+    assert reads[-1] == reads[2]
 
 
 async def test_a_real_number_is_not_taken_under_the_demos_policy(contract_redis: LiveServer) -> None:

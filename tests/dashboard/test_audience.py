@@ -43,6 +43,9 @@ def test_a_table_the_gateway_can_read_goes_as_it_is() -> None:
         pytest.param("to\tname\n4477\tAda", "to,name\n4477,Ada\n", "", id="tabs of a spreadsheet"),
         pytest.param("to,First name\n4477,Ada", "to,First_name\n4477,Ada\n", "", id="a name the text can use"),
         pytest.param("to,2nd\n4477,Ada", "to,\n4477,Ada\n", "", id="a name it cannot use"),
+        pytest.param("To,Phone\n4477,4478", "to,Phone\n4477,4478\n", "To", id="`To`, too"),
+        pytest.param("to,2023-2024\n4477,9", "to,\n4477,9\n", "", id="a season above a column"),
+        pytest.param('"to","01/02/2026"\n4477,9', "to,\n4477,9\n", "", id="a date above a column"),
         pytest.param("Tel,to\n4477,Ada", "Tel,to\n4477,Ada", "", id="`to` counts before a likely name"),
     ],
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from .engine import BASE, BUILD_SECONDS, PROJECT, SERVICES, WORKER, Engine
 
@@ -23,9 +24,17 @@ PATIENCE_SECONDS = 120
 PHONE = "972540000077"
 
 
-def compose_command() -> list[str]:
-    has_plugin = subprocess.run(["docker", "compose", "version"], check=False, capture_output=True).returncode == 0
-    return ["docker", "compose"] if has_plugin else ["docker-compose"]
+def compose_command(folder: Path) -> list[str]:
+    """The plugin on compose.yaml; where there is only docker-compose 1, which knows no optional files, that on a copy
+    without them."""
+    if subprocess.run(["docker", "compose", "version"], check=False, capture_output=True).returncode == 0:
+        return ["docker", "compose", "--file", "compose.yaml"]
+    config = yaml.safe_load((PROJECT / "compose.yaml").read_text())
+    for service in config["services"].values():
+        service["env_file"] = [file for file in service.get("env_file", []) if isinstance(file, str)]
+    copy = folder / "compose.yaml"
+    copy.write_text(yaml.safe_dump(config))
+    return ["docker-compose", "--project-directory", str(PROJECT), "--file", str(copy)]
 
 
 class Composition:
@@ -33,6 +42,7 @@ class Composition:
         self._engine = engine
         self.data = folder / "data"
         self.ports = {name: _free_port() for name in ("GATEWAY", "DISPATCHER", "ORCHESTRATOR", "DASHBOARD")}
+        self._command = compose_command(folder)
         self._env_file = folder / ".env"
         subprocess.run(
             ["tools/compose-env", str(self._env_file)], cwd=PROJECT, check=True,
@@ -47,8 +57,8 @@ class Composition:
         self._env_file.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
 
     def run(self, *arguments: str) -> str:
-        options = ["--project-name", "paceline-test", "--env-file", str(self._env_file), "--file", "compose.yaml"]
-        command = [*compose_command(), *options, *arguments]
+        options = ["--project-name", "paceline-test", "--env-file", str(self._env_file)]
+        command = [*self._command, *options, *arguments]
         done = subprocess.run(
             command,
             check=False,

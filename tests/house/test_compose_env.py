@@ -68,6 +68,15 @@ def test_a_file_without_an_auth_secret_goes_on_with_what_its_logins_are_encrypte
     assert settings(file)["AUTH_SECRET"] == "the-one-in-use"
 
 
+def test_tokens_of_alerts_that_reach_no_service_are_named_with_where_they_belong(file: Path) -> None:
+    """They stood there, and alerts were off without a word."""
+    file.write_text("TELEGRAM_BOT_TOKEN=1:secret\nexport ALERT_URLS=slack://secret\n# TELEGRAM_CHAT_ID=1\n")
+    told = run(file).stderr.splitlines()
+    assert [line.split()[0] for line in told] == ["ALERT_URLS", "TELEGRAM_BOT_TOKEN"]
+    assert all("deploy/alerts.env" in line and "secret" not in line for line in told)
+    assert run(file.with_name("other")).stderr == ""
+
+
 def test_whoever_still_redirects_it_is_told_instead_of_given_new_keys(file: Path) -> None:
     with file.open("w") as emptied:
         told = subprocess.run(

@@ -47,8 +47,9 @@ def data_directory(facts: DataFacts) -> Iterator[Finding]:
         mend = f"chown it to the user that runs paceline, or set PACELINE_DATA; it is {facts.path}"
         yield Finding(name, "fault", f"{facts.path} cannot be written", mend)
         return
-    if facts.mode & OTHERS:
-        mend = f"chmod 700 {facts.path}"
+    # A group may have been let in on purpose; to the keys in it nobody is.
+    if facts.mode & 0o007:
+        mend = f"chmod o= {facts.path}"
         yield Finding(name, "warning", "other users of this machine can look into it; keys and texts lie there", mend)
     if facts.free_bytes < LEAST_FREE_BYTES:
         mend = "make room, or set PACELINE_DATA to another disk"

@@ -63,7 +63,9 @@ def _read(text: str, *, is_file: bool) -> Audience:
     lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
     if not lines:
         raise Unreadable("there is nothing in it")
-    if any(_NUMBER.fullmatch(cell.strip()) for cell in _SEPARATORS.split(lines[0])):
+    cells = [cell.strip() for cell in _SEPARATORS.split(lines[0])]
+    is_header = "to" in cells or '"to"' in cells
+    if not is_header and any(map(_NUMBER.fullmatch, cells)):
         return _plain(lines, is_file=is_file)
     return _table(text.removeprefix("\ufeff"), max(",;\t", key=lines[0].count))
 

@@ -22,9 +22,7 @@ def new_key(prefix: str) -> str:
 def read_or_create(path: Path) -> str:
     """The secret in that file; the first call makes a random one that only this user can read."""
     if path.exists() and (kept := path.read_text().strip()):
-        # One that is mounted, or another user's, stays as it is; `paceline doctor` tells of it.
-        with contextlib.suppress(OSError):
-            path.chmod(0o600)
+        _close(path)
         return kept
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = secrets.token_urlsafe(32)
@@ -37,3 +35,10 @@ def read_or_create(path: Path) -> str:
         os.fsync(file.fileno())
     draft.replace(path)
     return fresh
+
+
+def _close(path: Path) -> None:
+    """One that is another user's, mounted or linked to stays as it is; `paceline doctor` tells of it."""
+    with contextlib.suppress(OSError):
+        if not path.is_symlink() and path.stat().st_uid == os.getuid():
+            path.chmod(0o600)

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,15 @@ from paceline.launcher.errors import LauncherError, UsageError
 
 DEMO_DATA = Path("data/demo")
 """Where the demo's state lies, and no other's: below the working directory, as that of `up`."""
+
+_OTHERS = 0o007
+"""Everybody but the owner and the group, which somebody may have let in on purpose."""
+_MARKS = ("api-key", "run/up.lock", "demo/api-key")
+_OURS = re.compile(
+    r"run|log|redis|ledger|sessions|media|demo|fake-whatsapp|simulated\.toml|orchestrator\.sqlite.*"
+    r"|(api-key|webhook-secret)(\.new)?|lost\+found"
+)
+"""What the services and the demo leave in it, and what a disk of its own has from the start."""
 
 
 class DataDirectory:
@@ -33,19 +43,25 @@ class DataDirectory:
             # Keys, message texts and numbers lie below: nobody else's business.
             for path in [*reversed(self.root.parents), self.root]:
                 path.mkdir(mode=0o700, exist_ok=True)
-            if self._is_open_to_others():
-                self.root.chmod(0o700)
+            about = self.root.stat()
+            if about.st_mode & _OTHERS and self._is_ours_alone(about):
+                self.root.chmod(stat.S_IMODE(about.st_mode) & ~_OTHERS)
             for path in (self.run, self.log, self.redis, self.ledger, self.sessions):
-                path.mkdir(exist_ok=True)
+                path.mkdir(mode=0o777 & ~_OTHERS, exist_ok=True)
         except OSError as error:
             raise LauncherError(f"cannot use {self.root} as data directory (PACELINE_DATA): {error}") from error
 
-    def _is_open_to_others(self) -> bool:
-        """And ours alone to close: neither a directory like /tmp, nor where this user works or lives."""
-        about = self.root.stat()
-        is_shared = about.st_uid != os.getuid() or about.st_mode & stat.S_ISVTX
-        is_around = any(place.is_relative_to(self.root) for place in (Path.cwd(), Path(os.path.expanduser("~"))))
-        return bool(about.st_mode & 0o077) and not is_shared and not is_around
+    def _is_ours_alone(self, about: os.stat_result) -> bool:
+        """And so ours to close: neither a directory like /tmp, nor where this user works or lives, nor one that holds
+        anything else."""
+        if about.st_uid != os.getuid() or about.st_mode & stat.S_ISVTX:
+            return False
+        here = self.root.resolve()
+        if any(place.resolve().is_relative_to(here) for place in (Path.cwd(), Path(os.path.expanduser("~")))):
+            return False
+        names = {path.name for path in here.iterdir()}
+        has_mark = any((here / mark).exists() for mark in _MARKS)
+        return not names or (has_mark and all(_OURS.fullmatch(name) for name in names))
 
     def pid_file(self, name: str) -> Path:
         return self.run / f"{name}.pid"

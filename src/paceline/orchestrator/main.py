@@ -3,9 +3,12 @@
 import asyncio
 from typing import Any
 
+import structlog
+
 from paceline import compose
 from paceline.alerts.wiring import alerts_of
 from paceline.compose import Parts
+from paceline.domain.drivers import is_simulated
 from paceline.domain.errors import Unavailable
 from paceline.kits.media_store import MediaFiles
 from paceline.kits.service import Service
@@ -28,9 +31,12 @@ from paceline.orchestrator.waiters import Waiters
 from paceline.orchestrator.watching import start_watching
 from paceline.settings import OrchestratorSettings
 from paceline.store.fleet import AllocationLimits
+from paceline.store.store import Store
 from paceline.telemetry.fleet import FleetReadings
 
 DEFAULT_PORT = 3000
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 def main() -> None:
@@ -39,6 +45,7 @@ def main() -> None:
 
 async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
     settings, store = parts.settings, parts.store
+    await warn_of_mixed_fleet(store)
     measures = OrchestratorMeasures(parts.metrics, store, log_messages=settings.log_messages)
     parts.metrics.read(FleetReadings(store, parts.rules, parts.clock).read)
     settling = Settling(store, parts.retries, parts.brain, measures, StatsDays(store, age_ms=ZONE_AGE_MS))
@@ -102,6 +109,18 @@ async def _prepare(parts: Parts, tasks: Supervisor) -> Service:
         logs=runner.logs,
         metrics=parts.metrics,
     )
+
+
+async def warn_of_mixed_fleet(store: Store) -> None:
+    """One that was mixed before that was refused goes on as it is, but not without a word."""
+    found = await store.sessions.drivers()
+    simulated = sum(count for driver, count in found.items() if is_simulated(driver))
+    if simulated and (real := sum(found.values()) - simulated):
+        log.warning(
+            "simulated numbers beside real ones take a share of every job and call it sent: remove their sessions",
+            simulated=simulated,
+            real=real,
+        )
 
 
 if __name__ == "__main__":

@@ -110,6 +110,9 @@ recipient_sends = Key(
 
 # Sessions
 sessions = Key("sessions:active", "SET", "every registered session; orchestrator")
+sessions_real = Key(
+    "sessions:real", "STRING", "how many of them are not simulated, once somebody has counted them; orchestrator"
+)
 epoch_floor = Key(
     "sessions:epoch", "STRING", "above every epoch of sessions that are gone: a new one begins there; orchestrator"
 )

@@ -23,6 +23,7 @@ call('SET', K.epoch_floor(), ms(math.max(floor, tonumber(known.epoch or '0') + 1
 call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session_pairing(a.session), K.session_commands(a.session),
   K.session_events(a.session), K.session_rpm(a.session), K.session_rpm_source(a.session))
 call('SREM', K.sessions(), a.session)
+if known.driver ~= 'simulated' and call('EXISTS', K.sessions_real()) == 1 then call('DECR', K.sessions_real()) end
 call('SREM', K.phone_sessions(known.phone), a.session)
 list_sessions(known.phone)
 tell('session.status', a.now, 's', a.session, 'phone', known.phone, 'connection', 'STOPPED', 'authorisation', known.authorisation or '')

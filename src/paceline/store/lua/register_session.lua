@@ -9,11 +9,15 @@ local owner = call('HGET', key, 'phone')
 if owner and owner ~= a.phone then return reply('TAKEN') end
 -- Who is told that it exists would find it gone a moment later.
 if owner then return reply(call('HGET', key, 'removing') == '1' and 'REMOVING' or 'EXISTS') end
--- A simulated number would take its share of a real job, and call it sent. All are of one kind, so any few of them tell which.
-for _, id in ipairs(call('SRANDMEMBER', K.sessions(), 10)) do
-  local is_simulated = call('HGET', K.session(id), 'driver') == 'simulated'
-  if is_simulated ~= (a.driver == 'simulated') then return reply('SIMULATED_BESIDE_REAL') end
+-- A simulated number would take its share of a real job, and call it sent. Where both are there already, real ones are taken, simulated ones not.
+local is_real, real = a.driver ~= 'simulated', tonumber(call('GET', K.sessions_real()) or nil)
+if not real then
+  real = 0
+  for _, id in ipairs(call('SMEMBERS', K.sessions())) do
+    if call('HGET', K.session(id), 'driver') ~= 'simulated' then real = real + 1 end
+  end
 end
+if is_real ~= (real > 0) and call('EXISTS', K.sessions()) == 1 then return reply('SIMULATED_BESIDE_REAL') end
 if call('SCARD', K.phone_sessions(a.phone)) >= a.limit then return reply('PHONE_FULL') end
 local url
 local own, is_banned = call('HGET', K.sticky_proxy(), a.phone), call('HGET', K.phone(a.phone), 'quarantined') == '1'
@@ -40,6 +44,7 @@ if a.direct ~= nil then call('HSET', key, 'direct', a.direct and 1 or 0) end
 call('SET', K.session_status(a.session), 'STARTING')
 inherit_override(a.phone, a.session)
 call('SADD', K.sessions(), a.session)
+call('SET', K.sessions_real(), real + (is_real and 1 or 0))
 call('SADD', K.phone_sessions(a.phone), a.session)
 list_sessions(a.phone)
 call('ZADD', K.phones(), 'NX', a.now, a.phone)
