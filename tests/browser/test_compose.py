@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from .chromium import faults_of_look
 from .conftest import Open, Site, log_in
@@ -195,6 +195,77 @@ def test_while_a_picture_is_under_way_none_is_shown_and_a_plan_waits_for_it(
     expect(page.get_by_text("second.png, ")).to_be_visible()
     expect(page.locator(".bubble-image")).to_be_visible()
     expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+
+
+def hold_uploads(page: Page, times: int | None = None) -> list[Route]:
+    """As a slow line does: the dashboard has nothing of them until they are let go."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/upload/**", hold, times=times)
+    return held
+
+
+@pytest.fixture
+def with_picture(open_page: Open, tmp_path: Path) -> Page:
+    """A form with a picture in it that is planned; others lie beside."""
+    for name in ("first", "second", "third"):
+        (tmp_path / f"{name}.png").write_bytes(PIXEL)
+    page = open_page("/compose")
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 920019")
+    page.get_by_label("Kind").select_option("image")
+    drop(page, tmp_path / "first.png", 1)
+    expect(page.locator(".bubble-image")).to_be_visible()
+    plan(page)
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+    return page
+
+
+def test_a_picture_that_the_dashboard_does_not_have_yet_is_the_one_that_counts(
+    with_picture: Page, tmp_path: Path
+) -> None:
+    """On a slow line the one before was shown, planned and sent while the new one was under way."""
+    page, held = with_picture, hold_uploads(with_picture)
+    with page.expect_request("**/upload/**"):
+        drop(page, tmp_path / "second.png", 1)
+    expect(page.get_by_text("second.png is under way…")).to_be_visible()
+    expect(page.locator(".bubble-image")).to_be_hidden()
+    expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
+    plan(page)
+    # What is done after it is seen while the plan still waits.
+    say(page, "A dot")
+    expect(page.locator(".bubble-text")).to_have_text("A dot")
+    expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
+    held[0].continue_()
+    expect(page.get_by_text("second.png, ")).to_be_visible()
+    expect(page.locator(".bubble-image")).to_be_visible()
+    expect(page.get_by_role("button", name="Send to one person")).to_be_visible()
+
+
+def test_a_newer_picture_ends_the_upload_of_the_one_before(with_picture: Page, tmp_path: Path) -> None:
+    """It was swallowed, and the one before was sent."""
+    page = with_picture
+    hold_uploads(page, times=1)
+    with page.expect_event("requestfailed", lambda request: "/upload/" in request.url):
+        with page.expect_request("**/upload/**"):
+            drop(page, tmp_path / "second.png", 1)
+        drop(page, tmp_path / "third.png", 1)
+    expect(page.get_by_text("third.png, ")).to_be_visible()
+    expect(page.locator(".bubble-image")).to_be_visible()
+    expect(page.locator(".drop").nth(1)).to_contain_text("Drop the image here")
+
+
+def test_a_picture_that_did_not_arrive_leaves_none(with_picture: Page, tmp_path: Path) -> None:
+    page = with_picture
+    page.route("**/upload/**", lambda route: route.abort())
+    drop(page, tmp_path / "second.png", 1)
+    expect(page.get_by_role("alert")).to_contain_text("The dashboard cannot be reached. Try again.")
+    expect(page.locator(".bubble-image")).to_be_hidden()
+    plan(page)
+    expect(page.get_by_text("Choose the image to send.")).to_be_visible()
+    expect(page.get_by_role("button", name="Send to one person")).to_be_hidden()
 
 
 def test_what_is_missing_is_said_beside_its_field(open_page: Open) -> None:

@@ -1,14 +1,15 @@
 """Where a command asks, with which key, and what its exit code tells; shown on `paceline keys`, true of all."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
-from paceline.cli import paging
+from paceline.cli import app, paging
 from paceline.cli.exits import Exit
 from paceline.launcher.data import DataDirectory
 
@@ -127,6 +128,78 @@ def test_the_key_of_this_machine_is_not_sent_to_another(
     assert (result.exit_code, standin.asked) == (Exit.USAGE, [])
     assert f"is not sent to {host}:" in " ".join(result.stderr.split())
     assert "API_KEY" in result.stderr
+
+
+@pytest.mark.parametrize("variable", ["ORCHESTRATOR_URL", "DISPATCHER_URL"])
+def test_a_command_that_asks_the_gateway_alone_does_not_care_where_the_others_are(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "http://192.0.2.7:4001")
+    standin.says(200, KEY)
+    assert keys("self").exit_code == 0
+    assert standin.asked[0].headers["X-API-KEY"] == "key-of-the-data-directory"
+
+
+@pytest.mark.parametrize(
+    ("environment", "host"),
+    [
+        pytest.param({"HOST": "192.0.2.7"}, "192.0.2.7", id="where its services listen"),
+        pytest.param({"HOST": "2001:DB8::7"}, "[2001:db8::7]", id="the same, IPv6"),
+        pytest.param({}, "0.0.0.0", id="everywhere"),
+        pytest.param({}, "[::]", id="everywhere, IPv6"),
+        pytest.param({}, "Box-7", id="its name"),
+    ],
+)
+def test_this_machine_has_more_addresses_than_loopback(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], host: str
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "box-7")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    standin.says(200, KEY)
+    assert keys("self", "--url", f"http://{host}:4000").exit_code == 0
+    assert standin.asked[0].headers["X-API-KEY"] == "key-of-the-data-directory"
+
+
+@pytest.mark.parametrize(
+    ("given", "left_out"),
+    [
+        pytest.param((), "without DISPATCHER_URL and ORCHESTRATOR_URL this", id="both"),
+        pytest.param(("--orchestrator-url", "http://192.0.2.7:3000"), "without DISPATCHER_URL this", id="one"),
+    ],
+)
+def test_with_a_gateway_elsewhere_this_machines_fleet_is_not_acted_on(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], left_out: str
+) -> None:
+    """`fleet pause` paused the wrong fleet, and told it the other's key."""
+    monkeypatch.setenv("GATEWAY_URL", "http://192.0.2.7:4000")
+    monkeypatch.setenv("API_KEY", "key-of-the-other")
+    result = run("fleet", "pause", *given)
+    assert (result.exit_code, standin.asked) == (Exit.USAGE, [])
+    assert left_out in " ".join(result.stderr.split())
+    standin.says(200, KEY)
+    assert keys("self").exit_code == 0
+
+
+def test_a_tunnel_is_taken_at_its_word(standin: Standin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_URL", "https://gw.example")
+    monkeypatch.setenv("API_KEY", "key-of-the-other")
+    standin.says(404, error("UNKNOWN_SESSION"))
+    at = ("--dispatcher-url", "http://127.0.0.1:4001", "--orchestrator-url", "http://127.0.0.1:3000")
+    assert run("sessions", "show", "s1", *at).exit_code == Exit.REFUSED
+    assert [request.url.port for request in standin.asked] == [3000]
+
+
+@pytest.mark.parametrize(("words", "asked"), [("jobs show j", 1), ("sessions show s", 0)])
+def test_what_a_shell_completes_is_not_asked_of_the_wrong_fleet_either(
+    standin: Standin, monkeypatch: pytest.MonkeyPatch, words: str, asked: int
+) -> None:
+    monkeypatch.setenv("GATEWAY_URL", "https://gw.example")
+    monkeypatch.setenv("API_KEY", "key-of-the-other")
+    standin.says(404, error("UNKNOWN"))
+    shell = {"_PACELINE_COMPLETE": "complete_bash", "COMP_CWORD": "3", "COMP_WORDS": f"paceline {words}"}
+    assert CliRunner().invoke(app, [], env=shell, prog_name="paceline").output.strip() == ""
+    assert len(standin.asked) == asked
 
 
 @pytest.mark.parametrize("running", ["demo", "."])

@@ -61,6 +61,42 @@ def test_only_what_is_missing_is_added(file: Path) -> None:
     assert found["AUTH_SECRET"]
 
 
+@pytest.mark.parametrize("empty", ["API_KEY=", 'API_KEY=""', "API_KEY=''", 'export API_KEY = "" '])
+def test_what_is_empty_is_missing_however_it_is_written(file: Path, empty: str) -> None:
+    """Two quotes counted as a key, and no service started."""
+    file.write_text(f"{empty}\n")
+    assert run(file).returncode == 0
+    assert settings(file)["API_KEY"].startswith("pk_")
+
+
+@pytest.mark.parametrize("quote", ["", '"', "'"])
+def test_a_value_in_quotes_counts_without_them(file: Path, quote: str) -> None:
+    """The group of the socket was not found, and the orchestrator could not use it."""
+    socket = file.with_name("docker socket")
+    socket.touch()
+    os.chown(socket, -1, os.getgroups()[-1] if os.getuid() else 4321)
+    file.write_text(f"DOCKER_SOCKET={quote}{socket}{quote}\n")
+    assert run(file).returncode == 0
+    assert settings(file)["DOCKER_GID"] == str(socket.stat().st_gid)
+
+
+def test_a_secret_in_quotes_is_taken_over_with_them(file: Path) -> None:
+    """Without them compose.yaml would put a variable in the place of `$b`."""
+    file.write_text("WEBHOOK_SECRET='a$b'\n")
+    assert run(file).returncode == 0
+    assert settings(file)["AUTH_SECRET"] == "'a$b'"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_run_by_root_it_leaves_the_file_to_its_owner(file: Path) -> None:
+    """Who had made it could no longer read it."""
+    file.write_text("LOG_LEVEL=debug\n")
+    os.chown(file, 4321, 4322)
+    assert run(file).returncode == 0
+    about = file.stat()
+    assert (about.st_uid, about.st_gid, about.st_mode & 0o777) == (4321, 4322, 0o600)
+
+
 def test_a_file_without_an_auth_secret_goes_on_with_what_its_logins_are_encrypted_with(file: Path) -> None:
     """Unset, that is WEBHOOK_SECRET; a new one would unlink every number."""
     file.write_text("WEBHOOK_SECRET=the-one-in-use\n")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Unpack
 
 import typer
 
@@ -20,6 +20,7 @@ from paceline.cli.groups import grouped
 
 if TYPE_CHECKING:
     from paceline.client import Operator, Urls
+    from paceline.client.blocking import Options
     from paceline.client.calls import Call
 
 T = TypeVar("T")
@@ -50,18 +51,22 @@ class GatewayApi:
             metavar="KEY",
             rich_help_panel=_PANEL,
             help="An API key. Better in the environment: others on this machine see what is typed here. "
-            "Left out: the one in $PACELINE_DATA/api-key.",
+            "Left out: the one in $PACELINE_DATA/api-key, for services of this machine only.",
         ),
     ] = None
 
     @cached_property
     def operator(self) -> "Operator":
-        return self._opened(patient=False)
+        from paceline.client import Retries
+
+        return self.opened(retries=Retries(tries=1))
 
     @cached_property
     def patient(self) -> "Operator":
         """For those who wait: it asks again while a service is being restarted."""
-        return self._opened(patient=True)
+        from paceline.client import Retries
+
+        return self.opened(retries=Retries())
 
     def ask(self, call: "Call[T]") -> T:
         return self.operator.ask(call)
@@ -95,17 +100,24 @@ class GatewayApi:
             if name in self.__dict__:
                 self.__dict__[name].close()
 
-    def _opened(self, *, patient: bool) -> "Operator":
-        from paceline.client import Operator, Retries
+    def opened(self, **options: Unpack["Options"]) -> "Operator":
+        from paceline.client import Operator
         from paceline.launcher.data import find_key
 
-        retries = Retries() if patient else Retries(tries=1)
         urls = self._urls()
-        key = find_key(self.key, urls.gateway, urls.dispatcher, urls.orchestrator)
-        return Operator(urls, key, retries=retries)
+        key = find_key(self.key, *self._asked(urls))
+        self._check(urls)
+        return Operator(urls, key, **options)
 
     def _urls(self) -> "Urls":
         return replace(urls_here(), **({"gateway": self.url} if self.url else {}))
+
+    def _asked(self, urls: "Urls") -> tuple[str, ...]:
+        """The addresses that may be given the key."""
+        return (urls.gateway,)
+
+    def _check(self, urls: "Urls") -> None:
+        """That they are those of one platform."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,21 @@ class FleetApi(GatewayApi):
     def _urls(self) -> "Urls":
         given = {"dispatcher": self.dispatcher_url, "orchestrator": self.orchestrator_url}
         return replace(super()._urls(), **{name: url for name, url in given.items() if url})
+
+    def _asked(self, urls: "Urls") -> tuple[str, ...]:
+        return (urls.gateway, urls.dispatcher, urls.orchestrator)
+
+    def _check(self, urls: "Urls") -> None:
+        from paceline.launcher.data import host_of, is_here
+        from paceline.launcher.errors import UsageError
+
+        given = {"DISPATCHER_URL": self.dispatcher_url, "ORCHESTRATOR_URL": self.orchestrator_url}
+        left_out = [name for name, url in given.items() if not (url or os.environ.get(name))]
+        if left_out and not is_here(urls.gateway):
+            raise UsageError(
+                f"the gateway is that of {host_of(urls.gateway)}, and without {' and '.join(left_out)} this machine's "
+                "own fleet would be asked, with the other's key"
+            )
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

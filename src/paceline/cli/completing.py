@@ -13,7 +13,7 @@ SHOWN = 100
 
 
 def sessions(incomplete: str) -> list[str]:
-    return _ids(incomplete, lambda p: (one.session_id for one in p.sessions.list(limit=SHOWN).items))
+    return _ids(incomplete, lambda p: (one.session_id for one in p.sessions.list(limit=SHOWN).items), of_fleet=True)
 
 
 def jobs(incomplete: str) -> list[str]:
@@ -21,7 +21,7 @@ def jobs(incomplete: str) -> list[str]:
 
 
 def proxies(incomplete: str) -> list[str]:
-    return _ids(incomplete, lambda p: (one.proxy_id for one in p.proxies.list(limit=SHOWN).items))
+    return _ids(incomplete, lambda p: (one.proxy_id for one in p.proxies.list(limit=SHOWN).items), of_fleet=True)
 
 
 def keys(incomplete: str) -> list[str]:
@@ -32,16 +32,14 @@ def webhooks(incomplete: str) -> list[str]:
     return _ids(incomplete, lambda p: (one.webhook_id for one in p.webhooks.list(limit=SHOWN).items))
 
 
-def _ids(incomplete: str, find: "Callable[[Operator], Iterable[str]]") -> list[str]:
-    from paceline.cli.asking import urls_here
-    from paceline.client import Operator, PacelineError, Retries
-    from paceline.launcher.data import find_key
+def _ids(incomplete: str, find: "Callable[[Operator], Iterable[str]]", *, of_fleet: bool = False) -> list[str]:
+    from paceline.cli.asking import FleetApi, GatewayApi
+    from paceline.client import PacelineError, Retries
     from paceline.launcher.errors import LauncherError
 
+    api = (FleetApi if of_fleet else GatewayApi)(key=os.environ.get("API_KEY"))
     try:
-        urls = urls_here()
-        key = find_key(os.environ.get("API_KEY"), urls.gateway, urls.dispatcher, urls.orchestrator)
-        with Operator(urls, key, retries=Retries(tries=1), timeout_seconds=PATIENCE_SECONDS) as operator:
+        with api.opened(retries=Retries(tries=1), timeout_seconds=PATIENCE_SECONDS) as operator:
             return [found for found in find(operator) if found.startswith(incomplete)]
     except (PacelineError, LauncherError):
         return []

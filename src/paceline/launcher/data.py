@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import re
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,9 +116,9 @@ def find_key(given: str | None, *urls: str) -> str:
     if given:
         return given.strip()
     path = DataDirectory(data_here()).api_key
-    if elsewhere := [host for host in map(_host, urls) if not is_loopback(host)]:
+    if elsewhere := [url for url in urls if not is_here(url)]:
         raise UsageError(
-            f"no API key: the one in {path} is this machine's and is not sent to {elsewhere[0]}: "
+            f"no API key: the one in {path} is this machine's and is not sent to {host_of(elsewhere[0])}: "
             "set API_KEY or give --key"
         )
     try:
@@ -129,7 +130,14 @@ def find_key(given: str | None, *urls: str) -> str:
     return kept
 
 
-def _host(url: str) -> str:
+def is_here(url: str) -> bool:
+    """Whether a service of this machine is asked there: on loopback, where services listen (HOST), or by its name."""
+    host = host_of(url)
+    own = {"0.0.0.0", "::", os.environ.get("HOST", "").lower(), socket.gethostname().lower()}
+    return is_loopback(host) or host in own
+
+
+def host_of(url: str) -> str:
     try:
         return urlsplit(url).hostname or url
     except ValueError:

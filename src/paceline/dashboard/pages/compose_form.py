@@ -7,11 +7,10 @@ from functools import partial
 import msgspec
 from nicegui import ui
 
-from paceline.dashboard.attachment import Attachment
 from paceline.dashboard.audience import Audience, Unreadable, read_file, read_text
 from paceline.dashboard.draft import Draft
-from paceline.dashboard.parts.acting import act
-from paceline.dashboard.parts.drop import MEGABYTE, Drop, File
+from paceline.dashboard.pages.compose_file import FileBox
+from paceline.dashboard.parts.drop import Drop, File
 from paceline.dashboard.parts.inputs import Field, button
 from paceline.dashboard.parts.page import Visit
 from paceline.dashboard.parts.panel import Panel
@@ -20,9 +19,6 @@ from paceline.dashboard.parts.words import count
 
 MODES = {"message": "Text", "image": "Image with a caption", "document": "Document with a caption"}
 PRIORITIES = {"1": "Normal", "2": "High", "3": "Highest"}
-ACCEPTS = {"image": "image/jpeg,image/png,image/webp", "document": ""}
-FILE_BYTES = 64 * MEGABYTE
-"""The gateway has its own limit for each type; this bounds what the dashboard holds."""
 BROWSER_SECONDS = 5.0
 """For one question to the viewer's browser, on a slow line or a busy machine."""
 
@@ -36,7 +32,6 @@ class Form:
         self._on_change = on_change
         self._on_picture = on_picture
         self._fields: dict[str, Field] = {}
-        self._file = Attachment()
         # One reading after the other: an older list never replaces a newer one, and a plan waits for the last.
         self._reading = asyncio.Lock()
         with Panel("Recipients") as people, ui.element("div").classes("stack"):
@@ -53,13 +48,13 @@ class Form:
         is_good = self._draft.check()
         for name, made in self._fields.items():
             made.set_fault(self._draft.faults.get(name, ""))
-        if self._file_drop is not None:
-            self._file_drop.set_fault(self._draft.faults.get("file", ""))
+        self._file.set_fault(self._draft.faults.get("file", ""))
         return is_good
 
     async def settle(self) -> None:
         """Until the draft has all that was filled in. The time is of the viewer's timezone, which only their browser
         knows."""
+        await self._file.settle()
         async with self._reading:
             pass
         self._draft.send_at, self._draft.send_at_fault = None, ""
@@ -142,9 +137,7 @@ class Form:
 
     def _message(self) -> None:
         self._field("mode", "Kind", kind="select", options=MODES, value="message")
-        self._file_box = ui.element("div")
-        self._file_box.set_visibility(False)
-        self._file_drop: Drop | None = None
+        self._file = FileBox(self._visit, self._attached)
         self._field("text", "Text", kind="textarea", rows=6)
         self._offers = ui.element("div").classes("offers")
         self._offer(())
@@ -164,49 +157,11 @@ class Form:
         field.set_value(f"{field.value}{glue}{{{{{name}}}}}")
         self._set("text", field.value)
 
-    def _mode_changed(self) -> None:
-        mode = self._draft.mode
-        self._file.remove()
-        self._draft.media_ref = ""
-        self._on_picture("")
-        self._file_box.clear()
-        self._file_drop = None
-        self._file_box.set_visibility(mode != "message")
-        if mode != "message":
-            with self._file_box:
-                self._file_drop = Drop(
-                    f"Drop the {mode} here, or choose one",
-                    self._file_came,
-                    accept=ACCEPTS[mode],
-                    most_bytes=FILE_BYTES,
-                    small=True,
-                    on_shown=self._file_shown,
-                )
-                self._file_words = text("p", "", "hint").props('role="status" dir="auto"')
-
-    async def _file_came(self, file: File) -> None:
-        turn = self._file.begin(file.name, len(file.data))
-        self._file_words.text = f"{file.name} is being stored…"
-        self._attached()
-        async with self._reading:
-            if not self._file.is_current(turn):
-                return
-            stored = await act(
-                self._visit, self._visit.api.media.upload(file.data, name=file.name, type=file.type or None)
-            )
-            if not self._file.stored(turn, stored.media_ref if stored else ""):
-                return
-            self._file_words.text = f"{file.name}, {stored.size / 1024:,.0f} kB, {stored.type}" if stored else ""
-            self._attached()
-
-    def _file_shown(self, name: str, size: int, address: str) -> None:
-        self._file.seen(name, size, address)
-        self._on_picture(self._file.picture)
-
-    def _attached(self) -> None:
-        self._draft.media_ref = self._file.ref
-        self._on_picture(self._file.picture)
-        self._on_change()
+    def _attached(self, ref: str, picture: str) -> None:
+        self._on_picture(picture)
+        if ref != self._draft.media_ref:
+            self._draft.media_ref = ref
+            self._on_change()
 
     # When and how
 
@@ -240,7 +195,7 @@ class Form:
     def _set(self, name: str, value: str) -> None:
         setattr(self._draft, name, value)
         if name == "mode":
-            self._mode_changed()
+            self._file.ask_for(value)
         if name in self._draft.faults:
             self.check()
         self._on_change()
