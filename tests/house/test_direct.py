@@ -12,6 +12,7 @@ from paceline.domain.errors import Unauthorized
 from paceline.edge import translate
 from paceline.kits.bodies import FREE_BYTES
 from paceline.kits.headers import header
+from paceline.kits.http_protocol import Protocol
 from paceline.kits.service import Service
 from paceline.kits.web import MEGABYTE, AnyRequest, Problem, create_service, json_answer, read_body
 
@@ -100,7 +101,7 @@ async def test_both_ways_answer_alike_on_the_wire(pieces: list[bytes], status: i
     """A body that is at hand is not waited for, and the answer is one write; nobody can tell."""
     answers = []
     for path in (b"/hot", b"/plain"):
-        async with connected(service()) as connection:
+        async with connected(service(), Protocol) as connection:
             for piece in pieces:
                 await connection.send(piece.replace(b"%b", path))
                 await asyncio.sleep(0.02)  # So that they come as pieces; if they do not, the test is only weaker.
