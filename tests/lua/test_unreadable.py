@@ -233,7 +233,7 @@ def test_a_timezone_this_host_does_not_know(busy: Stage) -> None:
     assert step(busy).handed_off == 2
 
 
-@pytest.mark.parametrize("what", ["seq", "pacer", "queue", "queue of later"])
+@pytest.mark.parametrize("what", ["seq", "pacer", "queue", "queue below", "queue of later"])
 def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stage, what: str) -> None:
     """The job was there but in no queue, and whoever asked again under the same key was told that it is accepted."""
     stage.connect()
@@ -245,14 +245,17 @@ def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stag
         case _:
             stage.redis.set(keys.queue(PHONE), "no list")
     later = {"send_at": stage.now + 60_000} if what == "queue of later" else {}
-    job, contact = stage.new_job(1, single=True, phone=PHONE, **later), Contact(recipient(1))
+    priority = 2 if what == "queue below" else 1
+    job = stage.new_job(1, single=True, phone=PHONE, priority=priority, **later)
+    contact = Contact(recipient(1))
     before = stage.dump()
     with pytest.raises(redis.ResponseError):
         value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now))
     assert stage.dump() == before
     stage.redis.delete(keys.pacer(PHONE), keys.queue(PHONE))
     assert value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now)).code == "OK"
-    assert (stage.queue(PHONE), stage.states(job)) == (([], "s") if later else ([job.task_id(0)], "r"))
+    queue = stage.queue(PHONE, keys.queue_p2 if priority == 2 else keys.queue)
+    assert (queue, stage.states(job)) == (([], "s") if later else ([job.task_id(0)], "r"))
 
 
 def test_a_send_that_came_twice_and_fails_is_not_called_accepted(stage: Stage) -> None:

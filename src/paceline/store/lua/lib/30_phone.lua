@@ -66,7 +66,8 @@ local function enqueue(phone, task, fields, now)
   local pacer, priority, expires_at = K.pacer(phone), tonumber(fields.priority), tonumber(fields.expiresAt)
   local seq, urgent, expiry = unpack(call('HMGET', pacer, 'seq', 'urgent', 'minExpiry'))
   seq = tonumber(seq or '0') + 1
-  local first = filled(urgent) and ahead(phone, priority + 1) or 0
+  -- All that may fail comes before the first write.
+  local first, works_below = filled(urgent) and ahead(phone, priority + 1) or 0, has_work(phone, priority)
   local length = call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))
   if is_earlier(expires_at, expiry) then
     call('HSET', pacer, 'seq', whole(seq), 'minExpiry', ms(expires_at))
@@ -76,7 +77,7 @@ local function enqueue(phone, task, fields, now)
   mark_urgent(phone, priority)
   score_end(phone, expires_at)
   local before = length - 1 + first
-  if before == 0 and not has_work(phone, priority) then make_due(phone, now) end
+  if before == 0 and not works_below then make_due(phone, now) end
   return before
 end
 
