@@ -268,6 +268,15 @@ class TestSend:
         (facts,) = ready.look()
         ready.cancel(job)
         assert ready.apply(facts, ready.to_send(facts.heads[0])) == "NOT_WAITING"
+
+    def test_refused_when_its_job_is_no_longer_kept(self, ready: Stage) -> None:
+        """Nobody could tell what became of it, and the number would wait for that for ever."""
+        job = ready.routed(1)
+        (facts,) = ready.look()
+        ready.redis.delete(keys.job(job.job_id), keys.job_states(job.job_id))
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "NOT_WAITING"
+        (facts,) = ready.look()
+        assert [head.state for head in facts.heads] == [""]
         assert (ready.states(job), ready.redis.llen(keys.outbox(SESSION))) == ("X", 0)
         (facts,) = ready.look()
         assert facts.heads[0].state == "X"

@@ -121,6 +121,7 @@ GONE = [
     pytest.param({"state": "X"}, ("drop", ""), id="canceled"),
     pytest.param({"state": "S"}, ("drop", ""), id="sent meanwhile"),
     pytest.param({"state": "u"}, ("drop", ""), id="outcome unknown"),
+    pytest.param({"state": ""}, ("drop", ""), id="its job is gone"),
     pytest.param({"suppressed": True}, ("suppress", "SUPPRESSED"), id="suppressed"),
     pytest.param({"suppressed": True, "expires_at": NOON}, ("suppress", "SUPPRESSED"), id="suppressed and expired"),
     pytest.param({"expires_at": NOON}, ("expire", "EXPIRED"), id="expired this millisecond"),

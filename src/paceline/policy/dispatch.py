@@ -89,7 +89,8 @@ def _clear(facts: PhoneFacts, now_ms: int) -> tuple[list[Step], list[Head]]:
     steps: list[Step] = []
     heads: list[Head] = []
     for head in facts.heads:
-        if head.state not in WAITING:
+        # Without a state: its job is no longer kept.
+        if not head.state or head.state not in WAITING:
             steps.append(Step("drop", head.entry, head.task))
         elif head.maybe_sent and (head.suppressed or now_ms >= head.expires_at):
             # "suppressed" and "expired" say that it was not sent. Of one that may have been, that would be a lie.

@@ -64,7 +64,7 @@ local function refusal(phone, final, byte, unsettled)
   if fleet[1] == '1' then return 'PAUSED', a.now + 1000 end
   if fleet[2] == '1' then return 'STOPPED', a.now + 1000 end
   if unsettled then return 'UNSETTLED', a.now + 60000 end
-  if not has('rt', byte) then return 'NOT_WAITING', a.now end
+  if byte == '' or not has('rt', byte) then return 'NOT_WAITING', a.now end
   if is_suppressed(final.to, final.task) then return 'SUPPRESSED', a.now end
   if is_paused((split(final.task))) then return 'JOB_PAUSED', a.now end
   -- Two numbers may have looked at the same person at once; the next look parks the message.

@@ -26,7 +26,7 @@ local function head_row(phone, entry, now, locked, item)
   local known = state == 'r' and {false, false} or call('HMGET', K.message(item.task), 'pinned', 'maybeSent')
   local suppressed, is_known = is_suppressed(item.to, item.task), not locked or knows(phone, item.to)
   local waits, free_at = is_paused((split(item.task))), frequency_free_at(item.to, item.task, now)
-  local is_clear = has('rt', state) and not (suppressed or waits or known[1]) and is_known and free_at <= now and item.expiresAt > now
+  local is_clear = state ~= '' and has('rt', state) and not (suppressed or waits or known[1]) and is_known and free_at <= now and item.expiresAt > now
   return {entry, state, known[1], known[2], suppressed and '1', is_known and '1', waits and '1', free_at}, is_clear
 end
 
