@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 PORT, SOCKET, SCRIPT, PHONES = sys.argv[1:]
 KEY = hashlib.sha256(b"a-key-for-the-benchmark-alone").digest()
 app = FastAPI()
-client = aioredis.Redis(unix_socket_path=SOCKET, decode_responses=True)
+client = aioredis.Redis(unix_socket_path=SOCKET, decode_responses=True, max_connections=1_000)
 accept_send = client.register_script(Path(SCRIPT).read_text())
 turns = itertools.count()
 

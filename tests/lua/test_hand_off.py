@@ -263,13 +263,6 @@ class TestSend:
         assert ready.apply(first, ready.to_send(first.heads[0])) == "STALE"
         assert ready.apply(second, ready.to_send(second.heads[0])) == "OK"
 
-    def test_refused_when_canceled_between_look_and_hand_off(self, ready: Stage) -> None:
-        job = ready.routed(1)
-        (facts,) = ready.look()
-        ready.cancel(job)
-        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "NOT_WAITING"
-        assert (ready.states(job), ready.redis.llen(keys.outbox(SESSION))) == ("X", 0)
-
     def test_refused_when_its_job_is_no_longer_kept(self, ready: Stage) -> None:
         """Nobody could tell what became of it, and the number would wait for that for ever."""
         job = ready.routed(1)
@@ -278,6 +271,13 @@ class TestSend:
         assert ready.apply(facts, ready.to_send(facts.heads[0])) == "NOT_WAITING"
         (facts,) = ready.look()
         assert [head.state for head in facts.heads] == [""]
+
+    def test_refused_when_canceled_between_look_and_hand_off(self, ready: Stage) -> None:
+        job = ready.routed(1)
+        (facts,) = ready.look()
+        ready.cancel(job)
+        assert ready.apply(facts, ready.to_send(facts.heads[0])) == "NOT_WAITING"
+        assert (ready.states(job), ready.redis.llen(keys.outbox(SESSION))) == ("X", 0)
         (facts,) = ready.look()
         assert facts.heads[0].state == "X"
         assert ready.apply(facts, Idle(), Step("drop", facts.heads[0].entry, facts.heads[0].task)) == "OK"
