@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from paceline.kits.clock import SampledClock, SystemClock
+from paceline.kits import clock as clocks
+from paceline.kits.clock import SampledClock, SystemClock, monotonic_ms
 
 
 class Reference:
@@ -151,3 +152,13 @@ def test_the_system_clock_stands_still_when_it_is_set_back() -> None:
     readings = iter([5_000, 3_000, 6_000])
     clock = SystemClock(lambda: next(readings))
     assert [clock.now_ms() for _ in range(3)] == [5_000, 5_000, 6_000]
+
+
+def test_the_monotonic_clock_stands_still_where_the_machines_own_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As some virtual machines have it for a process that changes its core."""
+    ahead_ns = (monotonic_ms() + 3_600_000) * 1_000_000
+    held = clocks.held(clocks._since_boot_ms)
+    read = iter([ahead_ns, ahead_ns - 5_000_000, ahead_ns + 1_000_000])
+    for name in ("clock_gettime_ns", "monotonic_ns"):
+        monkeypatch.setattr(clocks.time, name, lambda *_: next(read))
+    assert [held() - ahead_ns // 1_000_000 for _ in range(3)] == [0, 0, 1]

@@ -9,10 +9,17 @@ export interface Clock {
 }
 
 export class SteadyClock implements Clock {
-  readonly #offsetMs = Date.now() - performance.now();
+  readonly #offsetMs: number;
+  #lastMs = 0;
+
+  /** `steadyMs` is held still where it goes back: on some virtual machines it does, by milliseconds, with another core. */
+  constructor(private readonly steadyMs: () => number = () => performance.now()) {
+    this.#offsetMs = Date.now() - steadyMs();
+  }
 
   nowMs(): number {
-    return Math.floor(performance.now() + this.#offsetMs);
+    this.#lastMs = Math.max(this.#lastMs, Math.floor(this.steadyMs() + this.#offsetMs));
+    return this.#lastMs;
   }
 
   sleepMs(ms: number): Promise<void> {

@@ -23,16 +23,30 @@ class Clock(Protocol):
     async def sleep_ms(self, ms: int) -> None: ...
 
 
-def monotonic_ms() -> int:
-    """Milliseconds since an arbitrary start; for measuring durations, never for telling the time.
+def held(read_ms: Callable[[], int]) -> Callable[[], int]:
+    """The same clock, standing still where it goes back."""
+    last_ms = 0
 
-    Counts the time a machine was suspended where the system can say (Linux): a laptop that slept must not
-    wake up believing that a lease taken before is still young.
-    """
+    def now_ms() -> int:
+        nonlocal last_ms
+        last_ms = max(last_ms, read_ms())
+        return last_ms
+
+    return now_ms
+
+
+def _since_boot_ms() -> int:
+    """Counts the time a machine was suspended where the system can say (Linux): a laptop that slept must not
+    wake up believing that a lease taken before is still young."""
     clock_id = getattr(time, "CLOCK_BOOTTIME", None)
     if clock_id is None:
         return time.monotonic_ns() // 1_000_000
     return time.clock_gettime_ns(clock_id) // 1_000_000
+
+
+monotonic_ms = held(_since_boot_ms)
+"""Milliseconds since an arbitrary start; for measuring durations, never for telling the time. Held, because on some
+virtual machines a process that changes its core sees even this clock go back, by milliseconds."""
 
 
 def stopwatch_s() -> float:
@@ -45,12 +59,10 @@ class SystemClock:
     ask."""
 
     def __init__(self, wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
-        self._wall_ms = wall_ms
-        self._last_ms = 0
+        self._wall_ms = held(wall_ms)
 
     def now_ms(self) -> int:
-        self._last_ms = max(self._last_ms, self._wall_ms())
-        return self._last_ms
+        return self._wall_ms()
 
     async def sleep_ms(self, ms: int) -> None:
         await asyncio.sleep(max(0, ms) / 1000)
