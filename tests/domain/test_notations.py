@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from paceline.domain.numbers import canonical, identity, notations, person
+from paceline.domain.numbers import are_in_one_notation, canonical, identity, notations, person
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,27 @@ def test_a_number_has_the_identity_of_all_its_notations_and_of_nobody_else(digit
     neighbour = str(int(digits) + 1)
     if canonical(neighbour) == neighbour and neighbour not in notations(digits):
         assert identity(neighbour) != identity(digits)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_so"),
+    [
+        pytest.param([], True, id="nobody"),
+        pytest.param(["972541234567", "4915112345678", "12025550123"], True, id="one way to write each"),
+        pytest.param(["972541234567", "9720541234567"], False, id="a trunk 0"),
+        pytest.param(["390612345678"], True, id="a 0 that belongs to the number"),
+        pytest.param(["6400000000"], True, id="two zeros, of which none is the trunk's"),
+        pytest.param(["525512345678"], False, id="a country with a digit for mobiles"),
+    ],
+)
+def test_whether_a_list_may_name_somebody_twice(numbers: list[str], is_so: bool) -> None:
+    assert are_in_one_notation(numbers) is is_so
+
+
+@given(st.lists(st.integers(10**9, 10**13).map(str).filter(lambda digits: canonical(digits) == digits), max_size=20))
+def test_where_no_number_may_be_written_otherwise_each_is_its_identity(numbers: list[str]) -> None:
+    if are_in_one_notation(numbers):
+        assert [identity(digits) for digits in numbers] == numbers
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,14 @@ def identity(digits: str) -> str:
     return digits
 
 
+def are_in_one_notation(numbers: Sequence[str]) -> bool:
+    """Whether each of these is its own identity, and so no two of them are one number. How they begin tells it."""
+    return all(
+        identity(start) == start and _habits(start[:_COUNTRY_LENGTH])[0] not in _MOBILE_CODES
+        for start in beginnings(numbers, _COUNTRY_LENGTH + 2)
+    )
+
+
 @lru_cache(maxsize=65_536)
 def zones(digits: str) -> tuple[str, ...]:
     """Every timezone the number may be in; empty when nobody can tell."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from paceline.domain.jobs import Contact, Job
-from paceline.domain.numbers import identity
+from paceline.domain.numbers import are_in_one_notation, identity
 from paceline.gateway import checks
 from paceline.gateway.glance import glance
 from paceline.gateway.picture import Picture
@@ -118,7 +118,7 @@ class Planner:
 def _each_once(good: list[str]) -> set[str]:
     """Of a person in several notations the first. Nearly always there is none, which is told faster."""
     people = set(good)
-    if len(set(map(identity, people))) == len(people):
+    if are_in_one_notation(good) or len(set(map(identity, people))) == len(people):
         return people
     return set({identity(to): to for to in reversed(good)}.values())
 
