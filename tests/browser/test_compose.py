@@ -317,6 +317,17 @@ def test_a_key_that_may_only_read_does_not_compose(open_page: Open) -> None:
     expect(page.get_by_role("button", name="Plan")).to_have_count(0)
 
 
+def test_why_a_file_was_not_taken_can_be_read_in_light_and_dark(open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "none.png").write_bytes(b"no picture at all")
+    page = open_page("/compose")
+    page.get_by_label("Kind").select_option("image")
+    drop(page, tmp_path / "none.png", 1)
+    expect(page.locator(".note--bad")).to_contain_text("the file is not what its type says")
+    # It fades in.
+    expect(page.locator(".note--bad")).to_have_css("opacity", "1")
+    assert faults_of_look(page) == []
+
+
 def test_it_is_accessible_and_fits_a_phone(open_page: Open, csv_file: WriteCsv) -> None:
     page = open_page("/compose")
     drop(page, csv_file(PEOPLE))

@@ -1,5 +1,6 @@
 """Suppressions: putting people on the list, by hand or from a file, and taking one off."""
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from .chromium import faults_of_look
@@ -9,6 +10,14 @@ from .test_compose import WriteCsv
 
 def listed(page: Page, number: str) -> Locator:
     return page.get_by_role("region", name="Suppressed numbers").locator("tbody tr", has_text=number)
+
+
+@pytest.mark.parametrize(("theme", "words"), [("light", "rgb(245, 244, 239)"), ("dark", "rgb(18, 23, 22)")])
+def test_what_was_done_can_be_read_in_light_and_dark(open_page: Open, theme: str, words: str) -> None:
+    page = open_page("/suppressions", theme=theme)
+    page.get_by_label("Numbers, one on each line").fill("+44 7700 940009")
+    page.get_by_role("button", name="Add to the list").click()
+    expect(page.locator(".note .q-notification__message")).to_have_css("color", words)
 
 
 def test_people_are_added_by_hand_and_one_is_taken_off(site: Site, open_page: Open) -> None:
