@@ -17,7 +17,8 @@ import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from paceline.kits.http_cycle import Cycle
+from paceline.kits.brief import HEAD_END, Exchange
+from paceline.kits.http_cycle import Cycle, lines_of
 from paceline.kits.http_reader import READ_SECONDS, Reader
 from paceline.kits.problem import Problem
 
@@ -51,9 +52,17 @@ class Protocol(HttpToolsProtocol):
     """The head was read, the end of its body was not."""
     _is_refused = False
     """What came cannot be read on; what still comes is thrown away."""
+    _briefly: Any = None
+    """The service, if it answers brief requests (`brief`)."""
+    _is_at_start = False
+    """What comes next is the beginning of a request, for certain."""
+    _begun = _ended = 0
+    """Requests of which that came with the last bytes; more than one begun if one ended before."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        service = self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
+        self._briefly = service if hasattr(service, "answer_briefly") else None
         self._reader = Reader(transport, self.loop, self.read_seconds)
         self._watch()
 
@@ -78,10 +87,11 @@ class Protocol(HttpToolsProtocol):
         self._reader.forget()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_refused:
+        if self._is_refused or (self._is_at_start and self._take_briefly(data)):
             return
         self._idle_until_s = None
         self._unread += len(data)
+        self._begun = self._ended = 0
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -90,10 +100,12 @@ class Protocol(HttpToolsProtocol):
             self.send_400_response("")
         if not self._is_refused and self._unread > (self.config.h11_max_incomplete_event_size or UNREAD_LIMIT):
             self._refuse(Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True))
+        self._is_at_start = self._briefly is not None and not self._is_refused and self._remember(data)
         self._watch()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._begun += 2 if self._ended else 1
         self._is_forwarded = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -126,6 +138,7 @@ class Protocol(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return
         self._unread, self._is_in_body = 0, False
+        self._ended += 1
         self.scope[WHOLE] = True  # type: ignore[literal-required]
         super().on_message_complete()
         if self.cycle.response_complete:
@@ -142,6 +155,61 @@ class Protocol(HttpToolsProtocol):
             if not self.pipeline:
                 self.flow.resume_reading()
         self._watch()
+
+    def end_brief(self) -> None:
+        if self.pipeline or self._unread or self._idle_timer is None or self.transport.is_closing():
+            self.on_response_complete()
+            return
+        # The same for the one case that is left.
+        self.server_state.total_requests += 1
+        self._idle_until_s = self.loop.time() + self.timeout_keep_alive
+
+    def default_lines(self) -> bytes:
+        return lines_of(self.server_state.default_headers)
+
+    def scope_of(self, method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+        """Of a brief request that has to be told more than its handler knows."""
+        # Not that of the parser: it may be reading the next request by now.
+        return {
+            "type": "http", "asgi": {"version": self.asgi_version, "spec_version": "2.3"}, "http_version": "1.1",
+            "server": self.server, "client": self.client, "scheme": self.scheme, "root_path": self.root_path,
+            "state": self.app_state.copy(), "method": method, "path": path, "raw_path": path.encode(),
+            "query_string": b"", "headers": headers,
+        }  # fmt: skip
+
+    def _take_briefly(self, data: bytes) -> bool:
+        """Whether it is one whole request, and one that needs no more than its handler."""
+        before = self.cycle
+        if not before.response_complete or self.pipeline or self.flow.write_paused or self.transport.is_closing():
+            return False
+        end = data.find(HEAD_END) + len(HEAD_END)
+        head = self._briefly.heads.get(data[:end])
+        if head is None or len(data) != end + head.length:
+            return False
+        answered, exchange = self._answered, Exchange(self)
+        self.cycle = self._answered = exchange  # type: ignore[assignment]  # it has what a connection needs of one
+        if not self._briefly.answer_briefly(head, data[end:], exchange):
+            self.cycle, self._answered = before, answered
+            return False
+        self._idle_until_s = None
+        return True
+
+    def _remember(self, data: bytes) -> bool:
+        """Whether this was one whole request and nothing else. Its head is then worth keeping, if it is for a hot route
+        and says nothing that has to be looked at each time."""
+        if self._begun != 1 or self._ended != 1 or self.cycle.scope is not self.scope:
+            return False
+        end = data.find(HEAD_END) + len(HEAD_END)
+        head, headers = data[:end], dict(self.headers)
+        # A line may end otherwise for the parser than for us; and who cannot tell how long a body is must not guess.
+        if head.count(b"\n") != head.count(b"\r\n") or b"transfer-encoding" in headers:
+            return False
+        length = int(headers.get(b"content-length", b"0"))
+        if len(data) != end + length:
+            return False
+        if self.cycle.keep_alive and not self.expect_100_continue and not self._is_forwarded:
+            self._briefly.remember(head, self.scope, length)
+        return True
 
     def send_400_response(self, msg: str) -> None:
         """Where uvicorn would answer in plain text. Without the parser's own words: they may quote what was sent."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from paceline.store.client import Command, Link, refusal
-from paceline.store.gather import Gather
+from paceline.store.gather import Alone, Gather
 from paceline.store.scripts import ScriptConfig, load
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class Caller:
         self._scripts = load(config, mutate)
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-        self._joined: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+        self._joined: dict[str, Gather | Alone] = {}
 
     async def call(self, verb: str, answer: type[T], /, **arguments: Any) -> T:
         """Arguments that are None are left out: Lua reads them as absent."""
@@ -39,22 +39,16 @@ class Caller:
 
     def join(self, verb: str, answer: type[T], order: Any) -> Awaitable[T]:
         """One order to a verb that takes many: with those of others, if there are any at the time."""
+        return self.joined(verb, answer).ask(order)
+
+    def joined(self, verb: str, answer: type[T]) -> Gather | Alone:
         if verb not in self._joined:
             self._joined[verb] = self.together(partial(self._call_all, verb, answer))
-        return self._joined[verb](order)
+        return self._joined[verb]
 
-    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Callable[[Any], Awaitable[Any]]:
+    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Gather | Alone:
         """For one question to a call that takes many: with those of others, if there are any at the time."""
-        if self._link.is_shared:
-            return Gather(call, most=TOGETHER, abreast=ABREAST).ask
-
-        async def alone(question: Any) -> Any:
-            (answer,) = await call([question])
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
-        return alone
+        return Gather(call, most=TOGETHER, abreast=ABREAST) if self._link.is_shared else Alone(call)
 
     async def _call_all(self, verb: str, answer: type[T], orders: list[Any]) -> list[T | Exception]:
         rows = await self.rows(verb, orders=orders)

@@ -7,12 +7,22 @@ Neighbour: `caller`.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from paceline.domain.errors import Unavailable
 
 Order = Any
 """What one of them asks for."""
+
+
+class Answered(Protocol):
+    """Where an answer goes: a future, or what stands for one (`kits.brief.Ticket`)."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, answer: Any, /) -> None: ...
+
+    def set_exception(self, error: Exception, /) -> None: ...
 
 
 class Gather:
@@ -22,12 +32,16 @@ class Gather:
         self._call = call
         self._most = most
         self._abreast = abreast
-        self._waiting: list[tuple[Order, asyncio.Future[Any]]] = []
+        self._waiting: list[tuple[Order, Answered]] = []
         self._going: set[asyncio.Task[None]] = set()
         self._is_starting = False
 
     def ask(self, order: Order) -> Awaitable[Any]:
         answered = asyncio.get_running_loop().create_future()
+        self.tell(order, answered)
+        return answered
+
+    def tell(self, order: Order, answered: Answered) -> None:
         self._waiting.append((order, answered))
         # One that has not begun yet takes all that come with it.
         if not self._is_starting and len(self._going) < self._abreast:
@@ -35,7 +49,6 @@ class Gather:
             task = asyncio.create_task(self._go(), name="gather")
             self._going.add(task)
             task.add_done_callback(self._ended)
-        return answered
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._going.discard(task)
@@ -54,7 +67,7 @@ class Gather:
             # At once: whoever asks before the task counts as ended must find its place free.
             self._going.discard(asyncio.current_task())
 
-    async def _ask_all(self, together: list[tuple[Order, asyncio.Future[Any]]]) -> None:
+    async def _ask_all(self, together: list[tuple[Order, Answered]]) -> None:
         try:
             answers = await self._call([order for order, _ in together])
             for (_, answered), answer in zip(together, answers, strict=True):
@@ -73,7 +86,23 @@ class Gather:
             raise
 
 
-def _fail(orders: list[tuple[Order, asyncio.Future[Any]]], error: Exception) -> None:
+class Alone:
+    """The same where nobody else is: each order is a call of its own."""
+
+    def __init__(self, call: Callable[[list[Order]], Awaitable[list[Any]]]) -> None:
+        self._call = call
+
+    async def ask(self, order: Order) -> Any:
+        (answer,) = await self._call([order])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def tell(self, order: Order, answered: Answered) -> None:
+        raise RuntimeError("whoever is alone is driven by hand and waits for each call")
+
+
+def _fail(orders: list[tuple[Order, Answered]], error: Exception) -> None:
     for _, answered in orders:
         if not answered.done():
             answered.set_exception(error)

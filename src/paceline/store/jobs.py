@@ -12,6 +12,7 @@ from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import Command, RedisError
+from paceline.store.gather import Answered
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -95,14 +96,14 @@ class _Send(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     job: str
     json: str
-    task: str
-    contact: str
     phone: str
     to: str
     expires_at: int
     priority: int
     now: int
     limit: int
+    is_bound: bool = False
+    contact: str | None = None
     tz: str | None = None
     send_at: int | None = None
     media: str | None = None
@@ -121,7 +122,8 @@ _asked = msgspec.json.Decoder(_Asked)
 class Jobs:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._person = caller.together(self._people)
+        self._persons = caller.together(self._people)
+        self._sends = caller.joined("accept_send", Accepted)
 
     async def stage(self, job_id: str, contacts: Sequence[Contact]) -> int:
         """Writes the contacts before the job exists; returns how many chunks there are."""
@@ -141,14 +143,32 @@ class Jobs:
         return answer.code
 
     async def accept_send(
-        self, job: Job, contact: Contact, phone: str, *, now_ms: int, idem: Idem | None = None
+        self,
+        job: Job,
+        contact: Contact,
+        phone: str,
+        *,
+        now_ms: int,
+        is_bound: bool = False,
+        idem: Idem | None = None,
     ) -> Accepted:
+        """`is_bound`: a number that writes to them is known; only a hint where to look."""
+        written = encode_contact(contact)
         order = _Send(
-            job.job_id, encode_job(job), job.task_id(0), encode_contact(contact), phone, contact.to, job.expires_at(0),
-            job.priority, now_ms, SINGLE_SENDS_LIMIT, contact.timezone, job.send_at,
+            job.job_id, encode_job(job), phone, contact.to, job.expires_at(0), job.priority, now_ms, SINGLE_SENDS_LIMIT,
+            is_bound, None if written == contact.to else written, contact.timezone, job.send_at,
             job.media.ref if job.media else None, idem,
         )  # fmt: skip
-        return await self._caller.join("accept_send", Accepted, order)
+        accepted: Accepted = await self._sends.ask(order)
+        return accepted
+
+    def tell_send(self, job: Job, to: str, phone: str, answered: Answered, *, now_ms: int, is_bound: bool) -> None:
+        """The same for who waits with something else than a task, of a job of nothing but a text, for now."""
+        order = _Send(
+            job.job_id, encode_job(job), phone, to, job.accepted_at + job.validity_seconds * 1000, job.priority, now_ms,
+            SINGLE_SENDS_LIMIT, is_bound,
+        )  # fmt: skip
+        self._sends.tell(order, answered)
 
     async def next_turn(self, *, now_ms: int, lease_ms: int) -> Turn:
         return await self._caller.call("next_job", Turn, now=now_ms, lease=lease_ms)
@@ -185,8 +205,12 @@ class Jobs:
 
     async def person(self, to: str) -> tuple[bool, Sticky | None]:
         """Whether they are on the suppression list, and which number writes to them."""
-        found: tuple[bool, Sticky | None] = await self._person(to)
+        found: tuple[bool, Sticky | None] = await self._persons.ask(to)
         return found
+
+    def tell_person(self, to: str, answered: Answered) -> None:
+        """The same for who waits with something else than a task."""
+        self._persons.tell(to, answered)
 
     async def _people(self, recipients: list[str]) -> list[Any]:
         try:
