@@ -216,6 +216,12 @@ class Picture:
         is_locked = not is_known and self.is_locked(phone, now_ms=now_ms)
         return self._singles.one_more(seen, priority, now_ms=now_ms, start_ms=start_ms, is_locked=is_locked)
 
+    def take_back(self, phone: str) -> None:
+        """A send for now without a priority, chosen for and told its time (`fleet`, `single`), goes elsewhere or
+        nowhere."""
+        self._fleets[1].uncount(phone)
+        self._singles.one_less(phone)
+
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)
         return prospect(ask, crew, self.rules, ahead=self.ahead)

@@ -1,8 +1,8 @@
 """Single sends with nothing but a number and a text, which most are: the short way of `POST /api/v1/send`.
 
 It asks what `intake` asks and stores what that stores. Whatever it cannot tell at once, and whatever has to be refused,
-is left to the long way: before anything was counted (`begin`), or beside it once the person is known. Neighbours:
-`routes_sending` has both ways, `kits.brief` steps this one.
+is left to the long way: before anything was counted (`begin`), or beside it once a picture of the fleet is not enough.
+Neighbours: `routes_sending` has both ways, `kits.brief` steps this one.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,8 @@ from paceline.gateway.schemas import SendAccepted, SendRequest
 from paceline.kits import strict_json
 from paceline.kits.brief import Begun, Ticket, beside
 from paceline.kits.clock import Clock
+from paceline.policy.routing import Sticky
+from paceline.store.jobs import Accepted
 from paceline.store.store import Store
 
 _IDEMPOTENT = HEADER.lower().encode()
@@ -58,23 +60,35 @@ class PlainSends:
         return Begun(self._send(to, text, record.key_id, request_id, now_ms), lines)
 
     async def _send(self, to: str, text: str, by: str, request_id: str, now_ms: int) -> bytes:
-        """Awaits tickets alone."""
-        person = Ticket()
-        self._jobs.tell_person(to, person)
-        is_suppressed, sticky = await person
-        if is_suppressed:
-            raise suppressed()
+        """Awaits tickets alone. Who they are is asked in the step that accepts it: most were not written to today, and
+        for them the first choice is the right one."""
         intake = self._intake
         job = Job(
             job_id=intake.new_job_id(now_ms), total=1, text=text, accepted_at=now_ms, accepted_by=by,
             validity_seconds=SINGLE_VALIDITY_S, single=True, request_id=request_id,
         )  # fmt: skip
-        picture = intake.watcher.at_hand(now_ms)
-        phone = picture and intake.numbers.at_once(sticky, picture, now_ms=now_ms)
-        if not picture or not phone:
-            answer: SendAccepted = await beside(intake.accept_send(job, Contact(to), sticky, None, now_ms))
-            return _encode(answer)
-        when = picture.single(phone, priority=1, now_ms=now_ms)
-        accepted = Ticket()
-        self._jobs.tell_send(job, to, phone, accepted, now_ms=now_ms, is_bound=sticky is not None)
-        return _encode(intake.receipt(job, phone, when, await accepted))
+        sticky: Sticky | None = None
+        is_unseen = True
+        while (picture := intake.watcher.at_hand(now_ms)) is not None:
+            phone = intake.numbers.at_once(sticky, picture, now_ms=now_ms)
+            if phone is None:
+                break
+            when = picture.single(phone, priority=1, now_ms=now_ms)
+            ticket = Ticket()
+            self._jobs.tell_send(job, to, phone, ticket, is_unseen=is_unseen)
+            accepted: Accepted = await ticket
+            if accepted.code not in ("SUPPRESSED", "BOUND"):
+                return _encode(intake.receipt(job, phone, when, accepted))
+            if when is not None:
+                picture.take_back(phone)
+            if accepted.code == "SUPPRESSED":
+                raise suppressed()
+            sticky, is_unseen = accepted.sticky, False
+        return _encode(await beside(self._at_length(job, to)))
+
+    async def _at_length(self, job: Job, to: str) -> SendAccepted:
+        """What the picture alone cannot tell."""
+        is_suppressed, sticky = await self._jobs.person(to)
+        if is_suppressed:
+            raise suppressed()
+        return await self._intake.accept_send(job, Contact(to), sticky, None, job.accepted_at)

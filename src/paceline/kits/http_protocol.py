@@ -56,6 +56,8 @@ class Protocol(HttpToolsProtocol):
     """The service, if it answers brief requests (`brief`)."""
     _is_at_start = False
     """What comes next is the beginning of a request, for certain."""
+    _default: tuple[Any, bytes] = None, b""
+    """The headers of every answer, and their lines; of all connections."""
     _begun = _ended = 0
     """Requests of which that came with the last bytes; more than one begun if one ended before."""
 
@@ -165,7 +167,13 @@ class Protocol(HttpToolsProtocol):
         self._idle_until_s = self.loop.time() + self.timeout_keep_alive
 
     def default_lines(self) -> bytes:
-        return lines_of(self.server_state.default_headers)
+        headers, lines = Protocol._default
+        if headers is not self.server_state.default_headers:
+            # uvicorn makes them anew each second.
+            headers = self.server_state.default_headers
+            lines = lines_of(headers)
+            Protocol._default = headers, lines
+        return lines
 
     def scope_of(self, method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
         """Of a brief request that has to be told more than its handler knows."""

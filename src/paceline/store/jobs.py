@@ -38,6 +38,14 @@ class Replay(msgspec.Struct, frozen=True):
 
 class Accepted(Answer, frozen=True):
     position: int = 0
+    phone: str = ""
+    """Of somebody who was not looked up: the number that writes to them, since when, and when they last wrote to it."""
+    at: str = "0"
+    warm: str = "0"
+
+    @property
+    def sticky(self) -> Sticky | None:
+        return Sticky(self.phone, int(self.at), int(self.warm)) if self.phone else None
 
 
 class Turn(Answer, frozen=True):
@@ -103,6 +111,7 @@ class _Send(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     now: int
     limit: int
     is_bound: bool = False
+    is_unseen: bool = False
     contact: str | None = None
     tz: str | None = None
     send_at: int | None = None
@@ -156,17 +165,18 @@ class Jobs:
         written = encode_contact(contact)
         order = _Send(
             job.job_id, encode_job(job), phone, contact.to, job.expires_at(0), job.priority, now_ms, SINGLE_SENDS_LIMIT,
-            is_bound, None if written == contact.to else written, contact.timezone, job.send_at,
+            is_bound, False, None if written == contact.to else written, contact.timezone, job.send_at,
             job.media.ref if job.media else None, idem,
         )  # fmt: skip
         accepted: Accepted = await self._sends.ask(order)
         return accepted
 
-    def tell_send(self, job: Job, to: str, phone: str, answered: Answered, *, now_ms: int, is_bound: bool) -> None:
-        """The same for who waits with something else than a task, of a job of nothing but a text, for now."""
+    def tell_send(self, job: Job, to: str, phone: str, answered: Answered, *, is_unseen: bool) -> None:
+        """The same for who waits with something else than a task, of a job of nothing but a text, for now. `is_unseen`:
+        nobody has asked for this person; what is known of them may be the answer (SUPPRESSED, BOUND)."""
         order = _Send(
-            job.job_id, encode_job(job), phone, to, job.accepted_at + job.validity_seconds * 1000, job.priority, now_ms,
-            SINGLE_SENDS_LIMIT, is_bound,
+            job.job_id, encode_job(job), phone, to, job.accepted_at + job.validity_seconds * 1000, job.priority,
+            job.accepted_at, SINGLE_SENDS_LIMIT, not is_unseen, is_unseen,
         )  # fmt: skip
         self._sends.tell(order, answered)
 
@@ -207,10 +217,6 @@ class Jobs:
         """Whether they are on the suppression list, and which number writes to them."""
         found: tuple[bool, Sticky | None] = await self._persons.ask(to)
         return found
-
-    def tell_person(self, to: str, answered: Answered) -> None:
-        """The same for who waits with something else than a task."""
-        self._persons.tell(to, answered)
 
     async def _people(self, recipients: list[str]) -> list[Any]:
         try:
