@@ -11,11 +11,13 @@ from paceline.store.gather import Alone, Gather
 from paceline.store.scripts import ScriptConfig, load
 
 T = TypeVar("T")
-TOGETHER = 16
-"""Orders in one call. Enough that a call's own cost is small; if one took all there are, Redis would rest while we make
-the next, and we while it is at work."""
-ABREAST = 4
-"""Calls of a kind under way: while Redis is at one, the others are made or read."""
+TOGETHER = 32
+"""Orders in one call. Enough that a call's own cost, and that of a write to the disk, is small for each; Redis is at
+them for a millisecond, and everybody else waits for that long."""
+ABREAST = 2
+"""Calls of a kind under way: while Redis is at one, the next is there already."""
+ENOUGH = 16
+"""Orders that are worth a second call. Fewer wait for the end of the first: two small calls cost more than one."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,7 +50,9 @@ class Caller:
 
     def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Gather | Alone:
         """For one question to a call that takes many: with those of others, if there are any at the time."""
-        return Gather(call, most=TOGETHER, abreast=ABREAST) if self._link.is_shared else Alone(call)
+        if not self._link.is_shared:
+            return Alone(call)
+        return Gather(call, most=TOGETHER, abreast=ABREAST, enough=ENOUGH)
 
     async def _call_all(self, verb: str, answer: type[T], orders: list[Any]) -> list[T | Exception]:
         rows = await self.rows(verb, orders=orders)
