@@ -325,6 +325,11 @@ class TestSomebodyUnseen:
         assert [answer["code"] for answer in accepted(stage, *orders)] == ["SUPPRESSED", "BOUND", "OK", "BOUND"]
         assert stage.queue() == [f"{orders[2]['job']}:0"]
 
+    def test_twice_in_one_call_the_second_is_told_of_the_first(self, stage: Stage) -> None:
+        """Nothing was stored of them before the call, so nobody looked but for this."""
+        orders = [order(stage, 1, isUnseen=True), order(stage, 1, isUnseen=True)]
+        assert [answer["code"] for answer in accepted(stage, *orders)] == ["OK", "BOUND"]
+
     def test_a_number_that_cannot_be_read_fails_that_one_alone(self, stage: Stage) -> None:
         stage.redis.set(keys.sticky(recipient(1)), "no hash")
         first, second = accepted(stage, order(stage, 1, isUnseen=True), order(stage, 2, isUnseen=True))

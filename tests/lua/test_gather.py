@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from paceline.domain.errors import Unavailable
+from paceline.kits.brief import Ticket
 from paceline.store.client import RedisError
 from paceline.store.gather import Gather, Order
 from paceline.store.outbox import Settled
@@ -76,13 +77,14 @@ async def test_the_next_call_is_on_its_way_before_the_answers_are_given_out() ->
     """Else Redis would rest while a whole batch of answers is written."""
     desk, seen = Desk(), []
     gather = Gather(desk.call, most=5)
-    (first,) = ask(gather, 1)
+    first = Ticket()
+    first.resume = lambda: seen.append(len(desk.calls))
+    gather.tell({"n": 1}, first)
     await asyncio.sleep(0.01)
-    first.add_done_callback(lambda _: seen.append(len(desk.calls)))
     others = ask(gather, 2, 3)
     await asyncio.sleep(0.01)
     desk.open.set()
-    await asyncio.gather(first, *others)
+    assert await asyncio.gather(*others) == [20, 30]
     assert seen == [2]
 
 
