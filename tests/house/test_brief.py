@@ -12,6 +12,7 @@ from paceline import apidoc
 from paceline.edge import translate
 from paceline.kits.brief import Begun, Ticket, beside
 from paceline.kits.http_protocol import Protocol
+from paceline.kits.logging import answering, request_id
 from paceline.kits.service import Service
 from paceline.kits.web import AnyRequest, Problem, create_service, json_answer
 
@@ -25,15 +26,17 @@ class Desk:
         self.bodies: list[bytes] = []
         self.tickets: list[Ticket] = []
         self.waits = False
+        self.ids: list[str] = []
+        """What a line that is logged beside it would be said to belong to."""
 
     def facts(self, headers: Mapping[bytes, bytes]) -> str | None:
         return None if b"x-special" in headers else "facts"
 
-    def begin(self, facts: str, body: bytes, request_id: str) -> Begun | None:
-        assert (facts, len(request_id)) == ("facts", 32)
-        return None if body == b'{"special":1}' else Begun(self._work(body), b"x-more: 1\r\n")
+    def begin(self, facts: str, body: bytes, id_: str) -> Begun | None:
+        assert (facts, len(id_)) == ("facts", 32)
+        return None if body == b'{"special":1}' else Begun(self._work(body, id_), b"x-more: 1\r\n")
 
-    async def _work(self, body: bytes) -> bytes:
+    async def _work(self, body: bytes, id_: str) -> bytes:
         self.bodies.append(body)
         if self.waits:
             ticket = Ticket()
@@ -43,12 +46,12 @@ class Desk:
             raise Problem(409, "CONFLICT", "not now")
         if body == b'{"fault":1}':
             raise RuntimeError("text that must not be told")
-        return b'{"short":' + await beside(_slow(body)) + b"}"
+        return b'{"short":' + await beside(self._slow(body), id_) + b"}"
 
-
-async def _slow(body: bytes) -> bytes:
-    await asyncio.sleep(0)
-    return body
+    async def _slow(self, body: bytes) -> bytes:
+        await asyncio.sleep(0)
+        self.ids.append(request_id())
+        return body
 
 
 def service(desk: Desk) -> Service:
@@ -197,6 +200,21 @@ async def test_a_process_that_ends_says_so_with_its_last_answer(monkeypatch: pyt
         assert await connection.rest() == b"{}"
 
 
+async def test_lines_about_a_brief_request_have_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stepped by whoever answers its tickets, in the midst of another request."""
+    lines: list[dict[str, Any]] = []
+    monkeypatch.setattr("paceline.kits.service.log.log", lambda _level, _event, **about: lines.append(about))
+    monkeypatch.setattr("paceline.kits.service._lines.isEnabledFor", lambda _level: True)
+    desk = Desk()
+    async with connected(service(desk), Protocol) as connection:
+        await answers(connection, asked(b"[1]"))
+        with answering("another"):
+            await connection.send(asked(b"[1]"))
+            head = await connection.word()
+    (given,) = [line.partition(b": ")[2].decode() for line in head.split(b"\r\n") if line.startswith(b"x-request-id")]
+    assert (desk.ids, lines[1]["request_id"]) == ([given], given)
+
+
 async def test_heads_are_forgotten_before_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paceline.kits.service.HEADS_KEPT", 3)
     app = service(Desk())
@@ -221,7 +239,7 @@ async def test_what_is_done_beside_hands_on_its_error() -> None:
     async def fails() -> Any:
         raise Problem(409, "CONFLICT", "no")
 
-    work: Any = beside(fails())
+    work: Any = beside(fails(), "id")
     ticket = work.send(None)
     found = asyncio.get_running_loop().create_future()
     ticket.resume = lambda: found.set_result(None)

@@ -84,7 +84,7 @@ class PlainSends:
             if accepted.code == "SUPPRESSED":
                 raise suppressed()
             sticky, is_unseen = accepted.sticky, False
-        return _encode(await beside(self._at_length(job, to)))
+        return _encode(await beside(self._at_length(job, to), request_id))
 
     async def _at_length(self, job: Job, to: str) -> SendAccepted:
         """What the picture alone cannot tell."""

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from paceline.kits.logging import answering
+
 T = TypeVar("T")
 
 HEAD_END = b"\r\n\r\n"
@@ -80,7 +82,7 @@ class Ticket:
     def take(self, task: "asyncio.Task[Any]") -> None:
         """The end of a task."""
         if task.cancelled():
-            self.set_exception(asyncio.CancelledError())
+            self.set_exception(RuntimeError("it was cut off"))
         elif (error := task.exception()) is not None:
             self.set_exception(error)
         else:
@@ -94,10 +96,18 @@ class Ticket:
         return self._answer
 
 
-async def beside(work: Coroutine[Any, Any, T]) -> T:
-    """For the rare step that has to await more than tickets."""
+_beside: set[asyncio.Task[Any]] = set()
+"""The event loop does not keep them."""
+
+
+async def beside(work: Coroutine[Any, Any, T], request_id: str) -> T:
+    """For the rare step that has to await more than tickets. Whoever steps us may be at another request."""
     ticket = Ticket()
-    asyncio.create_task(work, name="brief").add_done_callback(ticket.take)
+    with answering(request_id):
+        task = asyncio.create_task(work, name="brief")
+    _beside.add(task)
+    task.add_done_callback(_beside.discard)
+    task.add_done_callback(ticket.take)
     found: T = await ticket
     return found
 

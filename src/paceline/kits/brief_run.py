@@ -12,7 +12,7 @@ from paceline.kits.logging import answering
 
 
 class _Service(Protocol):
-    def answered(self, method: str, route: str, status: int, began_s: float) -> None: ...
+    def answered(self, method: str, route: str, status: int, began_s: float, request_id: str) -> None: ...
 
     async def refuse_briefly(self, error: Exception, scope: Any, request_id: str, send: Any) -> None: ...
 
@@ -46,7 +46,7 @@ class Run:
 
     def _answer(self, status: int, lines: bytes, content: bytes) -> None:
         self._exchange.answer(status, lines, content)
-        self._service.answered(self._head.method, self._head.path, status, self._began_s)
+        self._service.answered(self._head.method, self._head.path, status, self._began_s, self._request_id)
 
     def _refuse(self, error: Exception) -> None:
         """By a task, since the framework makes that answer."""

@@ -94,6 +94,11 @@ class Direct:
             for method in handler.http_methods
         }
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether any of them has the shorter way."""
+        return any(route.brief is not None for route in self._routes.values())
+
     def route(self, scope: Any) -> Route | None:
         return self._routes.get((scope["method"], scope["path"]))
 

@@ -64,7 +64,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         service = self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
-        self._briefly = service if hasattr(service, "answer_briefly") else None
+        self._briefly = service if getattr(service, "is_brief", False) else None
         self._reader = Reader(transport, self.loop, self.read_seconds)
         self._watch()
 

@@ -51,8 +51,10 @@ class Service:
         self._bodies = Bodies()
         self._methods = _methods_by_path(app)
         self._watch: Watch = lambda _method, _route, _status, _seconds: None
+        self.is_brief = direct.is_brief
+        """Whether there are brief requests here."""
         self.heads: dict[bytes, Head] = {}
-        """Of brief requests, as they came."""
+        """Of these, as they came. The callers' keys are in them, so they stay in this process' memory."""
 
     def watch_with(self, watch: Watch) -> None:
         self._watch = watch
@@ -68,15 +70,16 @@ class Service:
         with answering(out.request_id):
             await self._answer(scope, receive, out)
             # The route, not the path: a path may hold somebody's number.
-            self.answered(scope["method"], scope.get("path_template", ""), out.status, began_s)
+            self.answered(scope["method"], scope.get("path_template", ""), out.status, began_s, out.request_id)
 
-    def answered(self, method: str, route: str, status: int, began_s: float) -> None:
+    def answered(self, method: str, route: str, status: int, began_s: float, request_id: str) -> None:
         took_s = stopwatch_s() - began_s
         self._watch(method, route, status, took_s)
         # Asked before the line is made: of most requests nobody wants one.
         level = logging.INFO if status >= 400 else logging.DEBUG
         if _lines.isEnabledFor(level):
-            log.log(level, "request", method=method, route=route, status=status, took_ms=round(took_s * 1000))
+            about = {"method": method, "route": route, "status": status, "request_id": request_id}
+            log.log(level, "request", **about, took_ms=round(took_s * 1000))
 
     def remember(self, head: bytes, scope: Any, length: int) -> None:
         """The head of a request that came in one piece and is being answered, if one like it may be brief."""
