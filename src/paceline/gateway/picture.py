@@ -78,7 +78,7 @@ class Picture:
         self._crews: dict[tuple[int, int], Crew] = {}
         """By priority and about when they are asked about."""
 
-    @property
+    @cached_property
     def lasts_ms(self) -> int:
         """How long it is good enough. A large fleet takes longer to look at, and changes as a whole more slowly."""
         return PICTURE_AGE_MS * max(1, len(self.phones) // PHONES_A_SECOND)

@@ -52,7 +52,7 @@ class PlainSends:
         if not strict_json.is_plain(body, SendRequest):
             return None
         to, text = canonical(asked.to), asked.message
-        if to is None or len(text) > TEXT_LIMIT or "{{" in text or is_blank(text):
+        if to is None or len(text) > TEXT_LIMIT or "{{" in text or not _is_seen(text):
             return None
         lines = self._keys.counted(record, now_ms)
         if lines is None:
@@ -92,3 +92,8 @@ class PlainSends:
         if is_suppressed:
             raise suppressed()
         return await self._intake.accept_send(job, Contact(to), sticky, None, job.accepted_at)
+
+
+def _is_seen(text: str) -> bool:
+    """Whether there is anything to see in it; of most texts the first character tells."""
+    return "!" <= text[0] <= "~" or not is_blank(text)
