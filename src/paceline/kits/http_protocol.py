@@ -2,8 +2,8 @@
 
 httptools reads what comes, quickly and leniently; what it takes and we do not is refused here. A request's head must be
 there after some seconds, and so must the rest of a body that was answered before it ended. A body that is being read is
-minded by `bodies`, an answer that is not by `http_reader`, an idle connection by uvicorn. Neighbour: `http` serves with
-this.
+minded by `bodies`, an answer that is not by `http_reader`, an idle connection by uvicorn. Neighbours: `http_brief` has
+the requests that need no parser, `http` serves with this.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from urllib.parse import unquote
 import httptools
 import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from paceline.kits.brief import HEAD_END, Exchange
-from paceline.kits.http_cycle import Cycle, lines_of
+from paceline.kits.http_brief import BriefProtocol
+from paceline.kits.http_cycle import Cycle
 from paceline.kits.http_reader import READ_SECONDS, Reader
 from paceline.kits.problem import Problem
 
@@ -33,38 +33,18 @@ WHOLE = "paceline_whole"
 """Stands in the scope of a request whose body has come to its end, whether or not anybody has read it."""
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(BriefProtocol):
     head_seconds = HEAD_SECONDS
     read_seconds = READ_SECONDS
     _reader: Reader
     _owed: asyncio.TimerHandle | None = None
-    _idle_until_s: float | None = None
-    """Until when the connection may rest between two requests; None while it does not."""
-    _idle_timer: asyncio.TimerHandle | None = None
-    """One for all its rests: to make and cancel one for each would cost every request."""
-    _answered: RequestResponseCycle | None = None
-    """The request that is being answered. `cycle` is the newest, which may wait behind it."""
-    _is_forwarded = False
-    """A proxy said something about the caller of the newest request."""
-    _unread = 0
-    """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
     _is_in_body = False
     """The head was read, the end of its body was not."""
     _is_refused = False
     """What came cannot be read on; what still comes is thrown away."""
-    _briefly: Any = None
-    """The service, if it answers brief requests (`brief`)."""
-    _is_at_start = False
-    """What comes next is the beginning of a request, for certain."""
-    _default: tuple[Any, bytes] = None, b""
-    """The headers of every answer, and their lines; of all connections."""
-    _begun = _ended = 0
-    """Requests of which that came with the last bytes; more than one begun if one ended before."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        service = self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
-        self._briefly = service if getattr(service, "is_brief", False) else None
         self._reader = Reader(transport, self.loop, self.read_seconds)
         self._watch()
 
@@ -157,67 +137,6 @@ class Protocol(HttpToolsProtocol):
             if not self.pipeline:
                 self.flow.resume_reading()
         self._watch()
-
-    def end_brief(self) -> None:
-        if self.pipeline or self._unread or self._idle_timer is None or self.transport.is_closing():
-            self.on_response_complete()
-            return
-        # The same for the one case that is left.
-        self.server_state.total_requests += 1
-        self._idle_until_s = self.loop.time() + self.timeout_keep_alive
-
-    def default_lines(self) -> bytes:
-        headers, lines = Protocol._default
-        if headers is not self.server_state.default_headers:
-            # uvicorn makes them anew each second.
-            headers = self.server_state.default_headers
-            lines = lines_of(headers)
-            Protocol._default = headers, lines
-        return lines
-
-    def scope_of(self, method: str, path: str, headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
-        """Of a brief request that has to be told more than its handler knows."""
-        # Not that of the parser: it may be reading the next request by now.
-        return {
-            "type": "http", "asgi": {"version": self.asgi_version, "spec_version": "2.3"}, "http_version": "1.1",
-            "server": self.server, "client": self.client, "scheme": self.scheme, "root_path": self.root_path,
-            "state": self.app_state.copy(), "method": method, "path": path, "raw_path": path.encode(),
-            "query_string": b"", "headers": headers,
-        }  # fmt: skip
-
-    def _take_briefly(self, data: bytes) -> bool:
-        """Whether it is one whole request, and one that needs no more than its handler."""
-        before = self.cycle
-        if not before.response_complete or self.pipeline or self.flow.write_paused or self.transport.is_closing():
-            return False
-        end = data.find(HEAD_END) + len(HEAD_END)
-        head = self._briefly.heads.get(data[:end])
-        if head is None or len(data) != end + head.length:
-            return False
-        answered, exchange = self._answered, Exchange(self)
-        self.cycle = self._answered = exchange  # type: ignore[assignment]  # it has what a connection needs of one
-        if not self._briefly.answer_briefly(head, data[end:], exchange):
-            self.cycle, self._answered = before, answered
-            return False
-        self._idle_until_s = None
-        return True
-
-    def _remember(self, data: bytes) -> bool:
-        """Whether this was one whole request and nothing else. Its head is then worth keeping, if it is for a hot route
-        and says nothing that has to be looked at each time."""
-        if self._begun != 1 or self._ended != 1 or self.cycle.scope is not self.scope:
-            return False
-        end = data.find(HEAD_END) + len(HEAD_END)
-        head, headers = data[:end], dict(self.headers)
-        # A line may end otherwise for the parser than for us; and who cannot tell how long a body is must not guess.
-        if head.count(b"\n") != head.count(b"\r\n") or b"transfer-encoding" in headers:
-            return False
-        length = int(headers.get(b"content-length", b"0"))
-        if len(data) != end + length:
-            return False
-        if self.cycle.keep_alive and not self.expect_100_continue and not self._is_forwarded:
-            self._briefly.remember(head, self.scope, length)
-        return True
 
     def send_400_response(self, msg: str) -> None:
         """Where uvicorn would answer in plain text. Without the parser's own words: they may quote what was sent."""
