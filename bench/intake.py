@@ -7,8 +7,8 @@
 `POST /api/v1/send` with 64 connections. Each server has the same Redis (`appendfsync always`), looks up the suppression
 list and the recipient's number, and accepts with the same script. Ours does both for many requests in one call. What
 ours does beyond that (choosing among the fleet by load, rate limits, request ids, strict JSON, numbers checked by their
-country's plan, the forecast in the answer) the others do not. CPU µs is the server's processor time for a request: on a
-busy machine it says more than requests a second.
+country's plan, the forecast in the answer) the others do not. CPU µs is the server's processor time for a request and
+Redis µs that of its Redis: on a busy machine they say more than requests a second.
 """
 
 import argparse
@@ -85,12 +85,12 @@ def commands(server: Server, script: str) -> dict[str, tuple[list[str], dict[str
     }
 
 
-def drive(pid: int, wrk_script: str, seconds: int) -> tuple[float, float, float, float]:
-    """Requests a second, p50 and p99 in ms, µs of the server's processor time for each."""
+def drive(pid: int, redis: int, wrk_script: str, seconds: int) -> tuple[float, ...]:
+    """Requests a second, p50 and p99 in ms, µs of the server's and of Redis' processor time for each."""
     url = f"http://127.0.0.1:{PORT}/api/v1/send"
     wrk = ["wrk", "-t1", f"-c{CONNECTIONS}", "--latency", "-s", wrk_script]
     subprocess.run([*wrk, "-d1s", url], capture_output=True, check=True)
-    meter = Meter(server=pid)
+    meter = Meter(server=pid, redis=redis)
     out = subprocess.run([*wrk, f"-d{seconds}s", url], capture_output=True, check=True, text=True).stdout
     _, used = meter.read()
     if bad := re.search(r"Non-2xx or 3xx responses: (\d+)", out):
@@ -98,7 +98,8 @@ def drive(pid: int, wrk_script: str, seconds: int) -> tuple[float, float, float,
     (count,) = re.findall(r"(\d+) requests in", out)
     (rate,) = re.findall(r"Requests/sec:\s+([\d.]+)", out)
     times = dict(re.findall(r"^\s+(50|99)%\s+([\d.]+(?:us|ms|s))\s*$", out, re.MULTILINE))
-    return float(rate), _ms(times["50"]), _ms(times["99"]), used["server"].cpu_s / int(count) * 1e6
+    server_us, redis_us = (used[name].cpu_s / int(count) * 1e6 for name in ("server", "redis"))
+    return float(rate), _ms(times["50"]), _ms(times["99"]), server_us, redis_us
 
 
 def _ms(text: str) -> float:
@@ -106,7 +107,7 @@ def _ms(text: str) -> float:
     return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 
-def one_round(seconds: int) -> dict[str, tuple[float, float, float, float]]:
+def one_round(seconds: int) -> dict[str, tuple[float, ...]]:
     found = {}
     with tempfile.TemporaryDirectory(prefix="paceline-bench-") as folder:
         wrk_script = Path(folder, "send.lua")
@@ -119,7 +120,7 @@ def one_round(seconds: int) -> dict[str, tuple[float, float, float, float]]:
                 script.write_text(fleet.scripts["accept_send"].source)
                 command, env = commands(server, str(script))[name]
                 with serving(command, env) as pid:
-                    found[name] = drive(pid, str(wrk_script), seconds)
+                    found[name] = drive(pid, server.pid, str(wrk_script), seconds)
     return found
 
 
@@ -132,12 +133,14 @@ def main() -> None:
     rounds = [one_round(4 if quick else SECONDS) for _ in range(1 if quick else 3)]
     rows = []
     for name in rounds[0]:
-        rate, p50, p99, cpu = (median(each[name][place] for each in rounds) for place in range(4))
+        rate, p50, p99, cpu, redis = (median(each[name][place] for each in rounds) for place in range(5))
         ours = [each["Paceline"] for each in rounds]
         faster = median(our[0] / each[name][0] for our, each in zip(ours, rounds, strict=True))
         cheaper = median(each[name][3] / our[3] for our, each in zip(ours, rounds, strict=True))
-        rows.append((name, f"{rate:,.0f}", f"{p50:.1f}", f"{p99:.1f}", f"{cpu:.0f}", f"{faster:.2f}", f"{cheaper:.2f}"))
-    table(("server", "requests/s", "p50 ms", "p99 ms", "CPU µs", "ours is × faster", "ours is × cheaper"), rows)
+        figures = (f"{p50:.1f}", f"{p99:.1f}", f"{cpu:.0f}", f"{redis:.0f}", f"{faster:.2f}", f"{cheaper:.2f}")
+        rows.append((name, f"{rate:,.0f}", *figures))
+    head = ("requests/s", "p50 ms", "p99 ms", "CPU µs", "Redis µs", "ours is × faster", "ours is × cheaper")
+    table(("server", *head), rows)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -23,6 +23,7 @@ from paceline.apidoc import CATALOGUE, SECURITY
 from paceline.domain.errors import Forbidden, RequestError, TooMany, Unauthorized, Unavailable
 from paceline.kits.clock import Clock, monotonic_ms
 from paceline.kits.headers import header
+from paceline.kits.http_cycle import lines_of
 from paceline.kits.openapi import Reference
 from paceline.kits.ratelimit import Meter, Verdict
 from paceline.kits.service import ANSWER_HEADERS, Service
@@ -181,13 +182,7 @@ class Keys:
         rate = self._limits.per_key if record.rate_per_minute is None else record.rate_per_minute
         if not rate and not self._limits.all_keys:
             return
-        # The names cannot meet: a key's id is never the star.
-        asked = [
-            (name, per_minute)
-            for name, per_minute in ((record.key_id, rate), (_ALL, self._limits.all_keys))
-            if per_minute
-        ]
-        verdicts = [(name, self._meter.ask(name, per_minute, now_ms)) for name, per_minute in asked]
+        verdicts = self._verdicts(record, rate, now_ms)
         for name, verdict in verdicts:
             if not verdict.allowed:
                 _tell(connection, verdict)
@@ -197,6 +192,34 @@ class Keys:
             self._meter.count(name, verdict)
         if verdicts:
             _tell(connection, verdicts[0][1])
+
+    def _verdicts(self, record: ApiKeyRecord, rate: int, now_ms: int) -> list[tuple[str, Verdict]]:
+        # The names cannot meet: a key's id is never the star.
+        asked = ((record.key_id, rate), (_ALL, self._limits.all_keys))
+        return [(name, self._meter.ask(name, per_minute, now_ms)) for name, per_minute in asked if per_minute]
+
+    def known(self, presented: str, scope: str, now_ms: int) -> ApiKeyRecord | None:
+        """Whose key has this digest, if that is known at once and all is well with it. Whatever there is to refuse, the
+        guard refuses."""
+        if self._monotonic() - self._read_at_ms >= KEYS_AGE_MS:
+            return None
+        record = _matching(self._known, presented)
+        if record is None or _fault(record, now_ms):
+            return None
+        return record if scope in record.scopes or "admin" in record.scopes else None
+
+    def counted(self, record: ApiKeyRecord, now_ms: int) -> bytes | None:
+        """One request of this key: the lines about it for the answer's head. None, and not counted, if it is one too
+        many: the guard says so."""
+        rate = self._limits.per_key if record.rate_per_minute is None else record.rate_per_minute
+        if not rate and not self._limits.all_keys:
+            return b""
+        verdicts = self._verdicts(record, rate, now_ms)
+        if not all(verdict.allowed for _, verdict in verdicts):
+            return None
+        for name, verdict in verdicts:
+            self._meter.count(name, verdict)
+        return lines_of(_told(verdicts[0][1]))
 
     async def _all(self, age_ms: int = KEYS_AGE_MS) -> list[ApiKeyRecord]:
         """Every key, as of so long ago. Requests that come together share one reading, and its failure."""
@@ -246,12 +269,16 @@ def _too_many(message: str, of: str, verdict: Verdict) -> TooMany:
 
 def _tell(connection: Connection, verdict: Verdict) -> None:
     """On every answer, so that a caller can slow down before it is refused."""
+    connection.scope[ANSWER_HEADERS] = _told(verdict)  # type: ignore[literal-required]
+
+
+def _told(verdict: Verdict) -> list[tuple[bytes, bytes]]:
     told = (
         (b"x-ratelimit-limit", verdict.limit),
         (b"x-ratelimit-remaining", verdict.remaining),
         (b"x-ratelimit-reset", _seconds(verdict.reset_ms)),
     )
-    connection.scope[ANSWER_HEADERS] = [(name, b"%d" % value) for name, value in told]  # type: ignore[literal-required]
+    return [(name, b"%d" % value) for name, value in told]
 
 
 def _seconds(ms: int) -> int:
@@ -272,9 +299,18 @@ def _address(connection: Connection) -> str:
 
 
 def _presented(connection: Connection) -> bytes | None:
-    key = header(connection.scope, b"x-api-key")
+    return _key_of(header(connection.scope, b"x-api-key"), header(connection.scope, b"authorization"))
+
+
+def digest_in(headers: Mapping[bytes, bytes]) -> str | None:
+    """Of the key that a head presents."""
+    key = _key_of(str(headers.get(b"x-api-key", b""), "latin-1"), str(headers.get(b"authorization", b""), "latin-1"))
+    return None if key is None else digest(key)
+
+
+def _key_of(key: str | None, authorization: str | None) -> bytes | None:
     if not key:
-        kind, _, key = (header(connection.scope, b"authorization") or "").partition(" ")
+        kind, _, key = (authorization or "").partition(" ")
         key = key.strip() if kind.lower() == "bearer" else ""
     # Headers are decoded as Latin-1; these are the bytes that were sent.
     return key.encode("latin-1") if key else None

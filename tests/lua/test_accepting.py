@@ -1,12 +1,15 @@
 """stage_chunk, accept_job, accept_send: what is accepted is whole, once, and has no TTL."""
 
+from typing import Any
+
 import msgspec
 import pytest
+import redis
 
 from paceline.domain.jobs import Contact, encode_contact
 from paceline.store import keys
 from paceline.store.jobs import Idem
-from paceline.store.scripts import CHUNK
+from paceline.store.scripts import CHUNK, PERSON_KEPT
 
 from .stage import PHONE, T0, Stage, recipient, value_of
 
@@ -225,3 +228,109 @@ def test_a_message_can_be_looked_at_from_the_first_moment(stage: Stage) -> None:
     assert whole is not None
     assert whole.progress["queued"] == 2
     assert encode_contact(view.contact) == recipient(1)
+
+
+def order(stage: Stage, number: int, **fields: Any) -> dict[str, Any]:
+    """One of several in a call of accept_send."""
+    job = stage.new_job(1, single=True)
+    return {
+        "job": job.job_id, "json": "{}", "phone": PHONE, "to": recipient(number), "expiresAt": stage.now + 1_000,
+        "priority": 1, "limit": 10, "now": stage.now, **fields,
+    }  # fmt: skip
+
+
+def accepted(stage: Stage, *orders: dict[str, Any]) -> list[Any]:
+    answers = value_of(stage.caller.rows("accept_send", orders=list(orders)))
+    return [answer if answer.startswith("!") else msgspec.json.decode(answer) for answer in answers]
+
+
+class TestSeveralSendsInOneCall:
+    def test_each_is_whole_however_many_there_are(self, stage: Stage) -> None:
+        orders = [order(stage, number) for number in range(5)]
+        assert [answer["position"] for answer in accepted(stage, *orders)] == [0, 1, 2, 3, 4]
+        together = {name: value for name, value in stage.dump().items() if not name.startswith("jobs:")}
+        stage.redis.flushall()
+        for one in orders:
+            accepted(stage, one)
+        assert {name: value for name, value in stage.dump().items() if not name.startswith("jobs:")} == together
+
+    def test_two_for_one_person_are_both_in_their_list(self, stage: Stage) -> None:
+        """Before the call nothing was stored of them; for the second something is."""
+        first, second = order(stage, 1), order(stage, 1, phone="972540000099")
+        accepted(stage, first, second)
+        person = stage.redis.zrange(keys.person(recipient(1)), 0, -1)
+        assert person == sorted([f"{first['job']}:0", f"{second['job']}:0"])
+        assert stage.redis.hget(keys.sticky(recipient(1)), "phone") == "972540000099"
+
+    def test_a_person_who_talks_with_a_number_stays_with_it_whatever_the_others_are(self, stage: Stage) -> None:
+        """Nobody said that they are bound: it is found out. A warm chat is not taken from its number."""
+        stage.redis.hset(keys.sticky(recipient(1)), mapping={"phone": "1", "at": stage.now, "warm": stage.now})
+        accepted(stage, order(stage, 1), order(stage, 2))
+        assert stage.redis.hget(keys.sticky(recipient(1)), "phone") == "1"
+        assert stage.redis.hget(keys.sticky(recipient(2)), "phone") == PHONE
+        assert stage.redis.ttl(keys.sticky(recipient(1))) == -1
+
+    def test_a_persons_list_stays_bounded_also_for_who_is_not_bound(self, stage: Stage) -> None:
+        old = {f"OLD{number}:0": number for number in range(PERSON_KEPT)}
+        stage.redis.zadd(keys.person(recipient(1)), old)
+        accepted(stage, order(stage, 1), order(stage, 2))
+        assert stage.redis.zcard(keys.person(recipient(1))) <= PERSON_KEPT
+
+    def test_one_that_fails_is_not_half_stored_and_the_others_are_whole(self, stage: Stage) -> None:
+        stage.redis.set(keys.queue("972540000098"), "no list")
+        orders = [order(stage, 1), order(stage, 2, phone="972540000098"), order(stage, 3)]
+        answers = accepted(stage, *orders)
+        assert [answer if isinstance(answer, dict) else answer[0] for answer in answers] == [
+            {"code": "OK", "position": 0}, "!", {"code": "OK", "position": 1},
+        ]  # fmt: skip
+        there = [stage.redis.exists(keys.job(one["job"]), keys.job_states(one["job"])) for one in orders]
+        assert there == [2, 0, 2]
+
+    def test_what_all_share_cannot_be_written_and_no_job_is_missing_in_its_queue(self, stage: Stage) -> None:
+        stage.redis.set(keys.due(), "no zset")
+        orders = [order(stage, number) for number in (1, 2)]
+        with pytest.raises(redis.ResponseError):
+            accepted(stage, *orders)
+        assert stage.queue() == [f"{one['job']}:0" for one in orders]
+        assert [stage.redis.get(keys.job_states(one["job"])) for one in orders] == ["r", "r"]
+
+    def test_jobs_that_are_gone_leave_the_list_with_many_that_arrive(self, stage: Stage) -> None:
+        for batch in range(60):
+            stage.now += 977
+            orders = [order(stage, number, limit=10_000) for number in range(8)]
+            accepted(stage, *orders)
+            stage.redis.delete(*[keys.job(one["job"]) for one in orders])
+            assert batch < 20 or stage.redis.zcard(keys.jobs_index()) < 200
+
+
+class TestSomebodyUnseen:
+    def test_on_the_list_nothing_is_stored(self, stage: Stage) -> None:
+        stage.suppress(recipient(1))
+        before = stage.dump()
+        assert accepted(stage, order(stage, 1, isUnseen=True)) == [{"code": "SUPPRESSED"}]
+        assert stage.dump() == before
+
+    def test_written_to_by_a_number_it_is_told_and_nothing_stored(self, stage: Stage) -> None:
+        stage.redis.hset(keys.sticky(recipient(1)), mapping={"phone": "1", "at": stage.now})
+        before = stage.dump()
+        answers = accepted(stage, order(stage, 1, isUnseen=True))
+        assert answers == [{"code": "BOUND", "phone": "1", "at": str(stage.now)}]
+        assert stage.dump() == before
+
+    def test_the_others_of_the_call_are_accepted(self, stage: Stage) -> None:
+        stage.suppress(recipient(1))
+        stage.redis.hset(keys.sticky(recipient(2)), "phone", "1")
+        orders = [order(stage, number, isUnseen=True) for number in (1, 2, 3, 3)]
+        # The last is bound by the one before it.
+        assert [answer["code"] for answer in accepted(stage, *orders)] == ["SUPPRESSED", "BOUND", "OK", "BOUND"]
+        assert stage.queue() == [f"{orders[2]['job']}:0"]
+
+    def test_twice_in_one_call_the_second_is_told_of_the_first(self, stage: Stage) -> None:
+        """Nothing was stored of them before the call, so nobody looked but for this."""
+        orders = [order(stage, 1, isUnseen=True), order(stage, 1, isUnseen=True)]
+        assert [answer["code"] for answer in accepted(stage, *orders)] == ["OK", "BOUND"]
+
+    def test_a_number_that_cannot_be_read_fails_that_one_alone(self, stage: Stage) -> None:
+        stage.redis.set(keys.sticky(recipient(1)), "no hash")
+        first, second = accepted(stage, order(stage, 1, isUnseen=True), order(stage, 2, isUnseen=True))
+        assert (first[0], second["code"]) == ("!", "OK")

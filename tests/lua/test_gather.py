@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from paceline.domain.errors import Unavailable
+from paceline.kits.brief import Ticket
 from paceline.store.client import RedisError
 from paceline.store.gather import Gather, Order
 from paceline.store.outbox import Settled
@@ -57,6 +58,50 @@ async def test_so_many_calls_are_under_way_at_once() -> None:
     desk.open.set()
     assert await asyncio.gather(*asked) == [10, 20, 30, 40, 50]
     assert desk.calls == [[1], [2, 3], [4, 5]]
+
+
+async def test_too_few_for_a_further_call_wait_for_the_first() -> None:
+    desk = Desk()
+    gather = Gather(desk.call, most=5, abreast=2, enough=3)
+    asked = []
+    for numbers in ([1], [2, 3], [4], [5]):
+        asked += ask(gather, *numbers)
+        await asyncio.sleep(0.01)
+    assert desk.calls == [[1], [2, 3, 4]]
+    desk.open.set()
+    assert await asyncio.gather(*asked) == [10, 20, 30, 40, 50]
+    assert desk.calls == [[1], [2, 3, 4], [5]]
+
+
+async def test_the_next_call_is_on_its_way_before_the_answers_are_given_out() -> None:
+    """Else Redis would rest while a whole batch of answers is written."""
+    desk, seen = Desk(), []
+    gather = Gather(desk.call, most=5)
+    first = Ticket()
+    first.resume = lambda: seen.append(len(desk.calls))
+    gather.tell({"n": 1}, first)
+    await asyncio.sleep(0.01)
+    others = ask(gather, 2, 3)
+    await asyncio.sleep(0.01)
+    desk.open.set()
+    assert await asyncio.gather(*others) == [20, 30]
+    assert seen == [2]
+
+
+async def test_cut_off_between_the_answers_and_giving_them_out_they_are_given_out() -> None:
+    """What Redis has done is done, whoever ends meanwhile."""
+    desk = Desk()
+    gather = Gather(desk.call, most=5)
+    (first,) = ask(gather, 1)
+    await asyncio.sleep(0.01)
+    others = ask(gather, 2)
+    await asyncio.sleep(0.01)
+    (going,) = gather._going
+    start = gather._start
+    gather._start = lambda: (start(), going.cancel())  # type: ignore[method-assign,assignment,func-returns-value]
+    desk.open.set()
+    assert await first == 10
+    assert await asyncio.gather(*others) == [20]
 
 
 @pytest.mark.parametrize("abreast", [1, 2])

@@ -53,6 +53,25 @@ async def test_the_whole_store_over_it(server: LiveServer, link: RedisLink) -> N
     assert await store.outbox.waiting([SESSION]) == []
 
 
+async def test_large_and_small_calls_made_together_each_get_their_own_answer(link: RedisLink) -> None:
+    """The small ones must not overtake the rest of a large one that the system has not taken yet."""
+    words = [str(number) * (500_000 if number % 3 == 0 else 1) for number in range(30)]
+    assert await asyncio.gather(*[link.read(("ECHO", word)) for word in words]) == [[word] for word in words]
+
+
+async def test_a_call_is_on_its_way_before_anything_else_runs(link: RedisLink) -> None:
+    """So that Redis is at work while we go on."""
+    await link.time_ms()
+    line = link._wire._line
+    assert line is not None
+    asked = link._wire.call(("PING",))
+    asked.send(None)
+    assert (line._unsent, len(line._asked)) == ([], 1)
+    asked.close()
+    # The answer to it goes to nobody; the next one is not mistaken for it.
+    assert await link.read(("ECHO", "mine")) == ["mine"]
+
+
 async def test_time(link: RedisLink, server: LiveServer) -> None:
     before = server.client.time()
     at = await link.time_ms()

@@ -406,3 +406,15 @@ def test_the_same_facts_give_the_same_choice(phones, contacts, strategy, turn, r
     for was, named, known in contacts:
         first = one.route(was, named=named, known=known, now_ms=NOON)
         assert first == other.route(was, named=named, known=known, now_ms=NOON)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_choice_that_is_taken_back_counts_for_nobody(strategy: str) -> None:
+    chosen = fleet({}, {}, {}, strategy=strategy)
+    first = chosen.route(None, now_ms=NOON)
+    assert isinstance(first, To)
+    chosen.uncount(first.phone)
+    assert {load.phone: (load.load, load.room) for load in chosen.loads.values()} == dict.fromkeys("abc", (0, 10))
+    # And each may be chosen as before, by whoever comes.
+    assert Counter(chosen.route(None, now_ms=NOON).phone for _ in range(30)) == dict.fromkeys("abc", 10)  # type: ignore[union-attr]
+    assert chosen.route(None, now_ms=NOON) == ROOM

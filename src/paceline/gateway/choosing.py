@@ -70,6 +70,16 @@ class Choosing:
             return decision.phone, picture
         return None, picture
 
+    def at_once(self, sticky: Sticky | None, picture: Picture, *, now_ms: int) -> str | None:
+        """The same for a send for now that names none and has no priority, as far as the picture alone can tell."""
+        fleet = picture.fleet(priority=1, turn=self._chosen + 1, now_ms=now_ms)
+        # Whom a locked number knows has to be asked.
+        if fleet.restricted or (sticky is not None and picture.is_locked(sticky.phone, now_ms=now_ms)):
+            return None
+        self._chosen += 1
+        decision = fleet.route(sticky, now_ms=now_ms)
+        return decision.phone if isinstance(decision, To) and decision.phone in picture.phones else None
+
     async def knows(self, phone: str, to: str, picture: Picture, *, now_ms: int) -> bool:
         """Whether the number may write to them whatever the platform keeps it from; worth asking of a locked one alone,
         and of the same chats as the dispatcher does."""

@@ -35,7 +35,7 @@ from paceline.policy.audience import zones_of_contacts
 from paceline.policy.facts import Rules
 from paceline.policy.forecast import ROUTE_AHEAD
 from paceline.policy.routing import Sticky
-from paceline.store.jobs import QUEUE_FULL_RETRY_S, Idem
+from paceline.store.jobs import QUEUE_FULL_RETRY_S, Accepted, Idem
 from paceline.store.store import Store
 
 SINGLE_VALIDITY_S = 86_400
@@ -73,16 +73,16 @@ class Intake:
         """Awaited between stretches of work, so that a large job does not keep other requests from being answered."""
         self.watcher = Watcher(store, rules, strategy, route_ahead, breathe)
         self.pressure = Pressure(store)
-        self._numbers = Choosing(store)
+        self.numbers = Choosing(store)
         self.measures = measures or Measures()
 
     async def owner_of(self, session_id: str) -> str:
         """The number of a session."""
-        return await self._numbers.owner_of(session_id)
+        return await self.numbers.owner_of(session_id)
 
     async def phone_of(self, session_id: str | None, phone: str | None) -> str | None:
         """The number a request names, directly or by a session."""
-        return await self._numbers.named(session_id, phone)
+        return await self.numbers.named(session_id, phone)
 
     async def breathe(self) -> None:
         """For whoever prepares a large request before it comes here."""
@@ -107,7 +107,7 @@ class Intake:
             return receipts.repeated_job(stored)
         checks.job(request)
         send_at = checks.send_at(request.send_at, now_ms)
-        phone = await self._numbers.named(request.session_id, request.phone)
+        phone = await self.numbers.named(request.session_id, request.phone)
         sift = await stretches.sifted(request, self._store.guards, self._breathe)
         sift.refuse(strict=request.strict)
         # Last, since it may take a while: a file is not fetched for a job that is refused.
@@ -171,7 +171,7 @@ class Intake:
             accepted_at=now_ms,
             accepted_by=by,
             priority=request.priority,
-            phone=await self._numbers.named(request.session_id, request.phone),
+            phone=await self.numbers.named(request.session_id, request.phone),
             session_id=request.session_id,
             send_at=checks.send_at(request.send_at, now_ms),
             validity_seconds=SINGLE_VALIDITY_S,
@@ -180,8 +180,8 @@ class Intake:
         )
         is_suppressed, sticky = await self._store.jobs.person(to)
         if is_suppressed:
-            raise Unprocessable("SUPPRESSED", "this person must not be written to", field="to")
-        return await self._accept_send(job, Contact(to), sticky, idem_key, now_ms)
+            raise suppressed()
+        return await self.accept_send(job, Contact(to), sticky, idem_key, now_ms)
 
     async def batch(
         self, request: BatchRequest, *, by: str, job_id: str, idem_key: str | None, now_ms: int
@@ -191,7 +191,7 @@ class Intake:
         if stored is not None:
             return receipts.repeated_batch(stored)
         contacts = await stretches.batch(request, self._breathe)
-        phone = await self._numbers.named(request.session_id, request.phone)
+        phone = await self.numbers.named(request.session_id, request.phone)
         kept = await stretches.not_suppressed(contacts, self._store.guards, self._breathe)
         suppressed = len(contacts) - len(kept)
         if not kept:
@@ -216,24 +216,31 @@ class Intake:
         code = await self._commit(job, kept, receipts.idem(by, idem_key, answer), now_ms)
         return receipts.repeated_batch(job) if code == "EXISTS" else answer
 
-    async def _accept_send(
+    async def accept_send(
         self, job: Job, contact: Contact, sticky: Sticky | None, idem_key: str | None, now_ms: int
     ) -> SendAccepted:
-        phone, picture = await self._numbers.single(job, contact.to, sticky, self.watcher, now_ms=now_ms)
+        """The rest of `send`, once it is known who they are."""
+        phone, picture = await self.numbers.single(job, contact.to, sticky, self.watcher, now_ms=now_ms)
         if phone is None:
             # Nobody can take it now: it waits like any job, and goes on by itself.
             estimate = picture.job(job, 1, now_ms=now_ms)
             answer = receipts.send_receipt(job.job_id, 0, estimate.finish_ms)
             await self._commit(job, [contact], receipts.idem(job.accepted_by, idem_key, answer), now_ms)
             return answer
-        is_known = await self._numbers.knows(phone, contact.to, picture, now_ms=now_ms)
+        is_known = await self.numbers.knows(phone, contact.to, picture, now_ms=now_ms)
         when = picture.single(
             phone, priority=job.priority, now_ms=now_ms, start_ms=job.scheduled_at(0), is_known=is_known
         )
         idem = None
         if idem_key is not None:
             idem = receipts.idem(job.accepted_by, idem_key, receipts.send_receipt(job.job_id, None, when))
-        accepted = await self._store.jobs.accept_send(job, contact, phone, now_ms=now_ms, idem=idem)
+        accepted = await self._store.jobs.accept_send(
+            job, contact, phone, now_ms=now_ms, is_bound=sticky is not None, idem=idem
+        )
+        return self.receipt(job, phone, when, accepted)
+
+    def receipt(self, job: Job, phone: str, when: int | None, accepted: Accepted) -> SendAccepted:
+        """What the store said to a single send, for its caller."""
         if accepted.code == "QUEUE_FULL":
             message = "too many single messages wait for this number"
             raise TooMany("QUEUE_FULL", message, details={"phone": phone}, retry_after_seconds=QUEUE_FULL_RETRY_S)
@@ -267,3 +274,7 @@ class Intake:
         if request.media_url is not None:
             return await self._media.from_url(request.media_url, request.mode, now_ms=now_ms)
         return await self._media.by_ref(request.media_ref or "", request.mode)
+
+
+def suppressed() -> Unprocessable:
+    return Unprocessable("SUPPRESSED", "this person must not be written to", field="to")

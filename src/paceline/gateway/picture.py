@@ -78,7 +78,7 @@ class Picture:
         self._crews: dict[tuple[int, int], Crew] = {}
         """By priority and about when they are asked about."""
 
-    @property
+    @cached_property
     def lasts_ms(self) -> int:
         """How long it is good enough. A large fleet takes longer to look at, and changes as a whole more slowly."""
         return PICTURE_AGE_MS * max(1, len(self.phones) // PHONES_A_SECOND)
@@ -215,6 +215,12 @@ class Picture:
             return None
         is_locked = not is_known and self.is_locked(phone, now_ms=now_ms)
         return self._singles.one_more(seen, priority, now_ms=now_ms, start_ms=start_ms, is_locked=is_locked)
+
+    def take_back(self, phone: str) -> None:
+        """A send for now without a priority, chosen for and told its time (`fleet`, `single`), goes elsewhere or
+        nowhere."""
+        self._fleets[1].uncount(phone)
+        self._singles.one_less(phone)
 
     def _prospect(self, job: Job, ask: Ask) -> Prospect:
         crew = self.crew(job.phone, job.priority, start_ms=ask.start_ms)

@@ -19,6 +19,10 @@ class Pressure:
         self._short = False
         self._is_looking = False
 
+    def has_room(self, now_ms: int) -> bool:
+        """For certain, by what was seen within the last second."""
+        return not self._short and now_ms - self._sampled_at_ms < SAMPLE_MS
+
     async def check(self, now_ms: int) -> None:
         is_old = now_ms - self._sampled_at_ms >= SAMPLE_MS
         # While one looks, the others go by what was seen last.

@@ -6,6 +6,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from paceline.edge import Keys, holder
 from paceline.gateway.intake import Intake
 from paceline.gateway.once import Once
+from paceline.gateway.plain_sends import PlainSends
 from paceline.gateway.routes_common import CSV_BODY, KEY, read_job
 from paceline.gateway.schemas import (
     BatchAccepted,
@@ -63,7 +64,7 @@ def sending_routes(store: Store, intake: Intake, keys: Keys, clock: Clock) -> li
         tags=["Sending"],
         guards=[keys.requires("send")],
         security=KEY,
-        opt={"body": SendRequest, "direct": one},
+        opt={"body": SendRequest, "direct": one, "brief": PlainSends(store, intake, keys, clock)},
         responses={200: ResponseSpec(SendAccepted, media_type=MediaType.JSON, description="Queued")},
     )
     async def send(request: AnyRequest) -> Response[bytes]:

@@ -63,6 +63,11 @@ class Singles:
         then = self._line(seen, start_ms, is_locked)
         return None if then is None else then.at(1)
 
+    def one_less(self, phone: str) -> None:
+        """One for now, of priority 1, that does not come after all."""
+        self._added[phone, False][0] -= 1
+        self._before -= 1
+
     def _line(self, seen: FleetPhone, at_ms: int, is_locked: bool) -> Line | None:
         second = at_ms // SECOND_MS
         if second not in self._kin:

@@ -50,13 +50,20 @@ class Watcher:
     async def look(self, now_ms: int, *, fresh: bool = False) -> Picture:
         """The picture. While one looks, the others go on with the one there is, unless it is stale or they want it
         `fresh`: a hundred requests at once must not read the fleet a hundred times."""
+        picture = None if fresh else self.at_hand(now_ms)
+        if picture is not None:
+            return picture
+        self._asked_at_ms = now_ms
+        await self._look(now_ms, begun=self._begun if fresh or not self._lock.locked() else self._begun - 1)
+        return self._picture
+
+    def at_hand(self, now_ms: int) -> Picture | None:
+        """The picture, if it is good enough as it is."""
         self._asked_at_ms = now_ms
         age = self._age(now_ms)
         is_late = age >= (LATE if self._is_kept else 1)
         is_usable = self._lock.locked() and age < STALE and self._picture.phones
-        if fresh or (is_late and not is_usable):
-            await self._look(now_ms, begun=self._begun if fresh or not self._lock.locked() else self._begun - 1)
-        return self._picture
+        return None if is_late and not is_usable else self._picture
 
     async def step(self, now_ms: int) -> int:
         """Keeps it fresh while there are requests; when to come again."""

@@ -3,7 +3,8 @@
 The framework's way to a handler (routing, parameters, request and response objects) is a good part of a short request.
 A route says `opt={"direct": answer}`, a function that takes the request and gives its answer as encoded JSON; its path
 has no parameters. Its guards, its body limit, its status and its place in the documentation are the framework's as
-ever, and so is every other method of its path. Neighbour: `web`, which calls this.
+ever, and so is every other method of its path. With `opt={"brief": …}` too, requests with nothing special about them
+have a shorter way still (`brief`). Neighbour: `web`, which calls this.
 """
 
 import math
@@ -17,6 +18,7 @@ from litestar.routes import HTTPRoute
 from litestar.types import Receive
 
 from paceline.kits import queries
+from paceline.kits.brief import BriefRoute
 from paceline.kits.headers import header
 
 OnError = Callable[[Request[Any, Any, Any], Exception], Response[dict[str, Any]]]
@@ -38,6 +40,7 @@ class Route:
         self.guards: list[Callable[..., Awaitable[None]]] = list(handler.resolve_guards())  # type: ignore[arg-type]
         self.answer: Callable[[Asked], Awaitable[bytes]] = handler.opt["direct"]
         self.most_bytes = handler.resolve_request_max_body_size() or math.inf
+        self.brief: BriefRoute | None = handler.opt.get("brief")
 
 
 class Asked:
@@ -91,6 +94,11 @@ class Direct:
             for method in handler.http_methods
         }
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether any of them has the shorter way."""
+        return any(route.brief is not None for route in self._routes.values())
+
     def route(self, scope: Any) -> Route | None:
         return self._routes.get((scope["method"], scope["path"]))
 
@@ -103,9 +111,12 @@ class Direct:
             await queries.check(asked)
             content = await route.answer(asked)
         except Exception as error:
-            scope["app"] = scope["litestar_app"] = self._app
-            scope["path_params"] = {}
-            request: Request[Any, Any, Any] = Request(scope, receive, out)
-            await self._on_error(request, error).to_asgi_response(None, request)(scope, receive, out)
+            await self.refuse(error, scope, receive, out)
         else:
             await out.whole(route.handler.status_code, content)
+
+    async def refuse(self, error: Exception, scope: Any, receive: Receive, out: Out) -> None:
+        scope["app"] = scope["litestar_app"] = self._app
+        scope["path_params"] = {}
+        request: Request[Any, Any, Any] = Request(scope, receive, out)
+        await self._on_error(request, error).to_asgi_response(None, request)(scope, receive, out)

@@ -60,7 +60,7 @@ class Cycle(RequestResponseCycle):
             raise RuntimeError("a header has characters that it must not have")
         if int(dict(headers)[b"content-length"]) != len(body):
             raise RuntimeError("the answer is not as long as it says")
-        self._write(head["status"], self._default_lines() + _lines(headers), body)
+        self._write(head["status"], self._default_lines() + lines_of(headers), body)
 
     def _write(self, status: int, lines: bytes, body: bytes) -> None:
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))
@@ -69,7 +69,7 @@ class Cycle(RequestResponseCycle):
         self.on_response()
 
     def _default_lines(self) -> bytes:
-        return _lines(self.default_headers)
+        return lines_of(self.default_headers)
 
 
 def cycle_of(send: Any) -> Cycle | None:
@@ -78,7 +78,7 @@ def cycle_of(send: Any) -> Cycle | None:
     return cycle if isinstance(cycle, Cycle) else None
 
 
-def _lines(headers: Any) -> bytes:
+def lines_of(headers: Any) -> bytes:
     return b"".join([b"%b: %b\r\n" % (name, value) for name, value in headers])
 
 

@@ -2,8 +2,8 @@
 
 httptools reads what comes, quickly and leniently; what it takes and we do not is refused here. A request's head must be
 there after some seconds, and so must the rest of a body that was answered before it ended. A body that is being read is
-minded by `bodies`, an answer that is not by `http_reader`, an idle connection by uvicorn. Neighbour: `http` serves with
-this.
+minded by `bodies`, an answer that is not by `http_reader`, an idle connection by uvicorn. Neighbours: `http_brief` has
+the requests that need no parser, `http` serves with this.
 """
 
 import asyncio
@@ -15,8 +15,9 @@ from urllib.parse import unquote
 import httptools
 import structlog
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
+from paceline.kits.http_brief import BriefProtocol
 from paceline.kits.http_cycle import Cycle
 from paceline.kits.http_reader import READ_SECONDS, Reader
 from paceline.kits.problem import Problem
@@ -32,21 +33,11 @@ WHOLE = "paceline_whole"
 """Stands in the scope of a request whose body has come to its end, whether or not anybody has read it."""
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(BriefProtocol):
     head_seconds = HEAD_SECONDS
     read_seconds = READ_SECONDS
     _reader: Reader
     _owed: asyncio.TimerHandle | None = None
-    _idle_until_s: float | None = None
-    """Until when the connection may rest between two requests; None while it does not."""
-    _idle_timer: asyncio.TimerHandle | None = None
-    """One for all its rests: to make and cancel one for each would cost every request."""
-    _answered: RequestResponseCycle | None = None
-    """The request that is being answered. `cycle` is the newest, which may wait behind it."""
-    _is_forwarded = False
-    """A proxy said something about the caller of the newest request."""
-    _unread = 0
-    """Bytes that came since the parser last had something whole to tell: part of a head, or of what follows a body."""
     _is_in_body = False
     """The head was read, the end of its body was not."""
     _is_refused = False
@@ -78,10 +69,11 @@ class Protocol(HttpToolsProtocol):
         self._reader.forget()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_refused:
+        if self._is_refused or (self._is_at_start and self._take_briefly(data)):
             return
         self._idle_until_s = None
         self._unread += len(data)
+        self._begun = self._ended = 0
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -90,10 +82,12 @@ class Protocol(HttpToolsProtocol):
             self.send_400_response("")
         if not self._is_refused and self._unread > (self.config.h11_max_incomplete_event_size or UNREAD_LIMIT):
             self._refuse(Problem(431, "HEADERS_TOO_LARGE", "the URL and the headers are too long", closes=True))
+        self._is_at_start = self._briefly is not None and not self._is_refused and self._remember(data)
         self._watch()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._begun += 2 if self._ended else 1
         self._is_forwarded = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -126,6 +120,7 @@ class Protocol(HttpToolsProtocol):
         if self.parser.should_upgrade():
             return
         self._unread, self._is_in_body = 0, False
+        self._ended += 1
         self.scope[WHOLE] = True  # type: ignore[literal-required]
         super().on_message_complete()
         if self.cycle.response_complete:

@@ -1,13 +1,13 @@
 """A service as its callers meet it: every request has an id, a bound for its head and its body, and is watched.
 
-The outermost layer. Behind it are the framework and, for hot routes, `direct`. Neighbours: `web` makes one, `http`
-serves it.
+The outermost layer. Behind it are the framework and, for hot routes, `direct` and `brief`. Neighbours: `web` makes one,
+`http` serves it.
 """
 
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,9 @@ import structlog
 from litestar import Litestar, Request
 from litestar.types import ASGIApp, Receive, Send
 
-from paceline.kits.bodies import Bodies, BodyLimits, at_hand
+from paceline.kits.bodies import FREE_BYTES, Bodies, BodyLimits, at_hand
+from paceline.kits.brief import HEAD_BYTES, HEADS_KEPT, JSON_LINES, Exchange, Head
+from paceline.kits.brief_run import Run
 from paceline.kits.clock import stopwatch_s
 from paceline.kits.direct import Direct
 from paceline.kits.headers import header
@@ -33,9 +35,6 @@ twelve bytes each."""
 ANSWER_HEADERS = "paceline_answer_headers"
 """Under this name in the scope a guard leaves headers for the answer, whatever that turns out to be."""
 
-_JSON_LINES = (
-    b"content-type: application/json\r\ncontent-length: %b\r\nx-request-id: %b\r\nx-content-type-options: nosniff\r\n"
-)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 Watch = Callable[[str, str, int, float], None]
@@ -52,6 +51,10 @@ class Service:
         self._bodies = Bodies()
         self._methods = _methods_by_path(app)
         self._watch: Watch = lambda _method, _route, _status, _seconds: None
+        self.is_brief = direct.is_brief
+        """Whether there are brief requests here."""
+        self.heads: dict[bytes, Head] = {}
+        """Of these, as they came. The callers' keys are in them, so they stay in this process' memory."""
 
     def watch_with(self, watch: Watch) -> None:
         self._watch = watch
@@ -67,13 +70,47 @@ class Service:
         with answering(out.request_id):
             await self._answer(scope, receive, out)
             # The route, not the path: a path may hold somebody's number.
-            method, route = scope["method"], scope.get("path_template", "")
-            took_s = stopwatch_s() - began_s
-            self._watch(method, route, out.status, took_s)
-            # Asked before the line is made: of most requests nobody wants one.
-            level = logging.INFO if out.status >= 400 else logging.DEBUG
-            if _lines.isEnabledFor(level):
-                log.log(level, "request", method=method, route=route, status=out.status, took_ms=round(took_s * 1000))
+            self.answered(scope["method"], scope.get("path_template", ""), out.status, began_s, out.request_id)
+
+    def answered(self, method: str, route: str, status: int, began_s: float, request_id: str) -> None:
+        took_s = stopwatch_s() - began_s
+        self._watch(method, route, status, took_s)
+        # Asked before the line is made: of most requests nobody wants one.
+        level = logging.INFO if status >= 400 else logging.DEBUG
+        if _lines.isEnabledFor(level):
+            about = {"method": method, "route": route, "status": status, "request_id": request_id}
+            log.log(level, "request", **about, took_ms=round(took_s * 1000))
+
+    def remember(self, head: bytes, scope: Any, length: int) -> None:
+        """The head of a request that came in one piece and is being answered, if one like it may be brief."""
+        route = self._direct.route(scope)
+        if route is None or route.brief is None or length > FREE_BYTES or len(head) > HEAD_BYTES:
+            return
+        headers = dict(reversed(scope["headers"]))
+        is_plain = headers.get(b"content-type") == b"application/json" and not scope["query_string"]
+        if not is_plain or b"content-encoding" in headers or b"x-request-id" in headers:
+            return
+        if (facts := route.brief.facts(headers)) is None:
+            return
+        if len(self.heads) >= HEADS_KEPT:
+            self.heads.clear()
+        method, path, status = scope["method"], scope["path"], route.handler.status_code
+        self.heads[head] = Head(length, method, path, scope["headers"], status, route.brief, facts)
+
+    def answer_briefly(self, head: Head, body: bytes, exchange: Exchange) -> bool:
+        """False if it has to go the long way."""
+        began_s, request_id = stopwatch_s(), next(_ids)
+        begun = head.route.begin(head.facts, body, request_id)
+        if begun is None:
+            return False
+        Run(self, head, exchange, begun, request_id=request_id, began_s=began_s).step()
+        return True
+
+    async def refuse_briefly(self, error: Exception, scope: Any, request_id: str, send: Send) -> None:
+        """What the long way answers to such an error."""
+        out = _Out(scope, send, self._methods)
+        out.request_id = request_id
+        await self._direct.refuse(error, scope, _nothing, out)
 
     async def _answer(self, scope: Any, receive: Receive, out: "_Out") -> None:
         if _head_bytes(scope) > HEAD_LIMIT:
@@ -119,7 +156,7 @@ class _Out:
         """Encoded JSON, in one go where the server is ours."""
         length = b"%d" % len(content)
         if self.cycle is not None:
-            lines = _JSON_LINES % (length, self.request_id.encode())
+            lines = JSON_LINES % (len(content), self.request_id.encode())
             if more := self._scope.get(ANSWER_HEADERS):
                 lines += b"".join([b"%b: %b\r\n" % header for header in more])
             if self.cycle.answer(status, lines, content):
@@ -135,6 +172,11 @@ class _Out:
         return self._methods.get(str(self._scope.get("path_template", "")), b"") if asked else b""
 
 
+async def _nothing() -> Any:
+    """All of its body has come."""
+    raise RuntimeError("nobody reads a request that is refused")
+
+
 def _methods_by_path(app: Litestar) -> dict[str, bytes]:
     found: dict[str, set[str]] = {}
     for route in app.routes:
@@ -145,7 +187,17 @@ def _methods_by_path(app: Litestar) -> dict[str, bytes]:
 def _request_id(scope: Any) -> str:
     """The caller's own id, if it is a plausible one, so that both sides' logs can be laid side by side."""
     given = header(scope, b"x-request-id")
-    return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(16).hex()
+    return given if given and _REQUEST_ID.fullmatch(given) else next(_ids)
+
+
+def _new_ids() -> Iterator[str]:
+    """128 bits of chance each, drawn for many at once: the system takes longer to be asked than to answer."""
+    while True:
+        drawn = os.urandom(16 * 256).hex()
+        yield from (drawn[at : at + 32] for at in range(0, len(drawn), 32))
+
+
+_ids = _new_ids()
 
 
 def _head_bytes(scope: Any) -> int:

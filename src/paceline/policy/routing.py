@@ -189,6 +189,15 @@ class Fleet:
             put = heapreplace if heap and heap[0][-1] == phone else heappush
             put(heap, self._ranked(load))
 
+    def uncount(self, phone: str) -> None:
+        """One of those that were counted does not come after all."""
+        load = self.loads[phone]
+        load.load -= 1
+        load.room += 1
+        load.wide_room += 1
+        if load.available and (load.takes_new or self._all_locked):
+            heappush(self._heap if load.takes_new else self._locked, self._ranked(load))
+
     def room_in_ms(self, named: str | None = None) -> int:
         """When it is worth asking again after `WAITING_FOR_ROOM`."""
         # Without a name it waits for those that are full: an idle number has room already and is not what it needs.

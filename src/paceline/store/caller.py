@@ -7,15 +7,17 @@ from typing import Any, TypeVar
 import msgspec
 
 from paceline.store.client import Command, Link, refusal
-from paceline.store.gather import Gather
+from paceline.store.gather import Alone, Gather
 from paceline.store.scripts import ScriptConfig, load
 
 T = TypeVar("T")
-TOGETHER = 16
-"""Orders in one call. Enough that a call's own cost is small; if one took all there are, Redis would rest while we make
-the next, and we while it is at work."""
-ABREAST = 4
-"""Calls of a kind under way: while Redis is at one, the others are made or read."""
+TOGETHER = 32
+"""Orders in one call. Enough that a call's own cost, and that of a write to the disk, is small for each; Redis is at
+them for a millisecond, and everybody else waits for that long."""
+ABREAST = 2
+"""Calls of a kind under way: while Redis is at one, the next is there already."""
+ENOUGH = 16
+"""Orders that are worth a second call. Fewer wait for the end of the first: two small calls cost more than one."""
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -30,7 +32,7 @@ class Caller:
         self._scripts = load(config, mutate)
         self._encode = msgspec.json.Encoder().encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
-        self._joined: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+        self._joined: dict[str, Gather | Alone] = {}
 
     async def call(self, verb: str, answer: type[T], /, **arguments: Any) -> T:
         """Arguments that are None are left out: Lua reads them as absent."""
@@ -39,22 +41,18 @@ class Caller:
 
     def join(self, verb: str, answer: type[T], order: Any) -> Awaitable[T]:
         """One order to a verb that takes many: with those of others, if there are any at the time."""
+        return self.joined(verb, answer).ask(order)
+
+    def joined(self, verb: str, answer: type[T]) -> Gather | Alone:
         if verb not in self._joined:
             self._joined[verb] = self.together(partial(self._call_all, verb, answer))
-        return self._joined[verb](order)
+        return self._joined[verb]
 
-    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Callable[[Any], Awaitable[Any]]:
+    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Gather | Alone:
         """For one question to a call that takes many: with those of others, if there are any at the time."""
-        if self._link.is_shared:
-            return Gather(call, most=TOGETHER, abreast=ABREAST).ask
-
-        async def alone(question: Any) -> Any:
-            (answer,) = await call([question])
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
-        return alone
+        if not self._link.is_shared:
+            return Alone(call)
+        return Gather(call, most=TOGETHER, abreast=ABREAST, enough=ENOUGH)
 
     async def _call_all(self, verb: str, answer: type[T], orders: list[Any]) -> list[T | Exception]:
         rows = await self.rows(verb, orders=orders)

@@ -12,6 +12,7 @@ from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import Command, RedisError
+from paceline.store.gather import Answered
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -37,6 +38,14 @@ class Replay(msgspec.Struct, frozen=True):
 
 class Accepted(Answer, frozen=True):
     position: int = 0
+    phone: str = ""
+    """Of somebody who was not looked up: the number that writes to them, since when, and when they last wrote to it."""
+    at: str = "0"
+    warm: str = "0"
+
+    @property
+    def sticky(self) -> Sticky | None:
+        return Sticky(self.phone, int(self.at), int(self.warm)) if self.phone else None
 
 
 class Turn(Answer, frozen=True):
@@ -95,14 +104,15 @@ class _Send(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     job: str
     json: str
-    task: str
-    contact: str
     phone: str
     to: str
     expires_at: int
     priority: int
     now: int
     limit: int
+    is_bound: bool = False
+    is_unseen: bool = False
+    contact: str | None = None
     tz: str | None = None
     send_at: int | None = None
     media: str | None = None
@@ -121,7 +131,8 @@ _asked = msgspec.json.Decoder(_Asked)
 class Jobs:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._person = caller.together(self._people)
+        self._persons = caller.together(self._people)
+        self._sends = caller.joined("accept_send", Accepted)
 
     async def stage(self, job_id: str, contacts: Sequence[Contact]) -> int:
         """Writes the contacts before the job exists; returns how many chunks there are."""
@@ -141,14 +152,33 @@ class Jobs:
         return answer.code
 
     async def accept_send(
-        self, job: Job, contact: Contact, phone: str, *, now_ms: int, idem: Idem | None = None
+        self,
+        job: Job,
+        contact: Contact,
+        phone: str,
+        *,
+        now_ms: int,
+        is_bound: bool = False,
+        idem: Idem | None = None,
     ) -> Accepted:
+        """`is_bound`: a number that writes to them is known; only a hint where to look."""
+        written = encode_contact(contact)
         order = _Send(
-            job.job_id, encode_job(job), job.task_id(0), encode_contact(contact), phone, contact.to, job.expires_at(0),
-            job.priority, now_ms, SINGLE_SENDS_LIMIT, contact.timezone, job.send_at,
+            job.job_id, encode_job(job), phone, contact.to, job.expires_at(0), job.priority, now_ms, SINGLE_SENDS_LIMIT,
+            is_bound, False, None if written == contact.to else written, contact.timezone, job.send_at,
             job.media.ref if job.media else None, idem,
         )  # fmt: skip
-        return await self._caller.join("accept_send", Accepted, order)
+        accepted: Accepted = await self._sends.ask(order)
+        return accepted
+
+    def tell_send(self, job: Job, to: str, phone: str, answered: Answered, *, is_unseen: bool) -> None:
+        """The same for who waits with something else than a task, of a job of nothing but a text, for now. `is_unseen`:
+        nobody has asked for this person; what is known of them may be the answer (SUPPRESSED, BOUND)."""
+        order = _Send(
+            job.job_id, encode_job(job), phone, to, job.accepted_at + job.validity_seconds * 1000, job.priority,
+            job.accepted_at, SINGLE_SENDS_LIMIT, not is_unseen, is_unseen,
+        )  # fmt: skip
+        self._sends.tell(order, answered)
 
     async def next_turn(self, *, now_ms: int, lease_ms: int) -> Turn:
         return await self._caller.call("next_job", Turn, now=now_ms, lease=lease_ms)
@@ -185,7 +215,7 @@ class Jobs:
 
     async def person(self, to: str) -> tuple[bool, Sticky | None]:
         """Whether they are on the suppression list, and which number writes to them."""
-        found: tuple[bool, Sticky | None] = await self._person(to)
+        found: tuple[bool, Sticky | None] = await self._persons.ask(to)
         return found
 
     async def _people(self, recipients: list[str]) -> list[Any]:

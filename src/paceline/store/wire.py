@@ -83,6 +83,9 @@ class _Line:
         self._more = asyncio.Event()
         self._asked: deque[_Question] = deque()
         self._heard_s = self._loop.time()
+        if (writer := connection._writer) is not None:
+            # What is written goes out at once, not when all that is ready to run has run.
+            writer.transport.set_write_buffer_limits(high=0)
         self._tasks = [
             asyncio.create_task(self._speak(), name="redis-write"),
             asyncio.create_task(self._listen(), name="redis-read"),
@@ -93,9 +96,18 @@ class _Line:
     async def ask(self, packed: bytes, count: int) -> list[Any]:
         question = _Question(count, self._loop)
         self._asked.append(question)
-        self._unsent.append(packed)
-        self._more.set()
+        if self._unsent or not self._sends_at_once(packed):
+            self._unsent.append(packed)
+            self._more.set()
         return await question.done
+
+    def _sends_at_once(self, packed: bytes) -> bool:
+        """Whether the system took it: then Redis has it while we go on with something else."""
+        writer = self._connection._writer  # The client library has no other way that need not be waited for.
+        if writer is None or writer.is_closing() or writer.transport.get_write_buffer_size():
+            return False
+        writer.write(packed)
+        return True
 
     def end(self, error: Exception) -> None:
         """Everybody who waits is told; it is not known what became of what they asked."""

@@ -210,7 +210,7 @@ class Outside:
                 self.routed.append(Placed(now_ms, f"{order['job']}:{item['index']}", item["phone"]))
 
     def _accept_send(self, order: dict[str, Any], now_ms: int) -> None:
-        self.routed.append(Placed(now_ms, order["task"], order["phone"]))
+        self.routed.append(Placed(now_ms, f"{order['job']}:0", order["phone"]))
 
     def _stop_received(self, order: dict[str, Any], now_ms: int) -> None:
         if not order.get("confirmed"):

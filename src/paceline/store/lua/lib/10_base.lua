@@ -37,7 +37,7 @@ local ms = whole
 
 -- What several orders of one call write to keys they share: it is written after the last of them, and then a command or two are enough.
 -- Nil where there is one order. `scores`, `sooner`, `ends`: pairs of time and phone (score, make_due, note_expiry); `phones`: those of them
--- that may have come first; `jobs`: pairs of time and job (note_job); `events`: lines (job_event).
+-- that may have come first; `jobs`: pairs of time and job (note_job); `texts`: pairs of key and text (set_texts); `events`: lines (job_event).
 local batch
 
 -- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
@@ -106,14 +106,16 @@ local function job_event(kind, job, now, fields)
 end
 
 -- Several orders of one kind in one call, each on its own: what one runs into does not touch the others. Replies with a plain list, an error
--- behind an exclamation mark. `after`: what else the verb writes for all of them.
-local function each(apply, after)
+-- behind an exclamation mark. `after`: what else the verb writes for all of them; `first`: the part of it that must not be missing whatever
+-- else fails.
+local function each(apply, after, first)
   local answers = {}
-  batch = {phones = {}, scores = {}, sooner = {}, ends = {}, jobs = {}, events = {}}
+  batch = {phones = {}, scores = {}, sooner = {}, ends = {}, jobs = {}, texts = {}, events = {}}
   for i, order in ipairs(a.orders) do
     local is_good, answer = pcall(apply, order)
     answers[i] = is_good and answer or '!' .. said(answer)
   end
+  if first then first() end
   write_scores()
   after(answers)
   if #batch.events > 0 then push_events(unpack(batch.events)) end

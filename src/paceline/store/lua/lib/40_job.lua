@@ -11,24 +11,43 @@ local function hold_media(ref, job, now)
   call('ZADD', K.media_kept(), 'GT', ms(now), ref)
 end
 
+-- Takes the ids of jobs that are gone out of so many at that place of the list. True if there were any.
+local function drop_gone(key, at, count)
+  local ids, jobs = call('ZRANGE', key, whole(at), whole(at + count - 1)), {}
+  for i, id in ipairs(ids) do jobs[i] = K.job(id) end
+  -- Nearly always all of them are there, which is one question.
+  if call('EXISTS', unpack(jobs)) == #jobs then return false end
+  for i, id in ipairs(ids) do
+    if call('EXISTS', jobs[i]) == 0 then call('ZREM', key, id) end
+  end
+  return true
+end
+
 -- For lists of jobs. Ids of jobs that are gone leave it a few at a time, at a place that wanders with the clock: it stays bounded even
--- if nobody ever reads it, and a job that lives for long shields nothing behind it.
+-- if nobody ever reads it, and a job that lives for long shields nothing behind it. Where a few are all there it is left at that, however
+-- many arrived: each is a look at a job that nobody has touched for long.
 local function note_jobs(arrived, now)
   local key = K.jobs_index()
   call('ZADD', key, unpack(arrived))
   local at = now % call('ZCARD', key)
-  local ids, jobs = call('ZRANGE', key, whole(at), whole(at + #arrived * 2 - 1)), {}
-  for i, id in ipairs(ids) do jobs[i] = K.job(id) end
-  -- Nearly always all of them are there, which is one question.
-  if call('EXISTS', unpack(jobs)) == #jobs then return end
-  for i, id in ipairs(ids) do
-    if call('EXISTS', jobs[i]) == 0 then call('ZREM', key, id) end
-  end
+  if drop_gone(key, at, 4) and #arrived > 2 then drop_gone(key, at, #arrived * 2) end
 end
 
 -- A job that came alone, or with others: these are noted together (note_arrived).
 local function note_job(job, now)
   if batch then add_pair(batch.jobs, now, job) else note_jobs({ms(now), job}, now) end
+end
+
+-- Keys and their texts, in pairs; of several orders all together (set_noted). MSET cannot fail over what stands there, so a job that is in
+-- a queue by then is there, too.
+local function set_texts(...)
+  if not batch then return call('MSET', ...) end
+  local texts_ = batch.texts
+  for i = 1, select('#', ...) do texts_[#texts_ + 1] = select(i, ...) end
+end
+
+local function set_noted()
+  if #batch.texts > 0 then call('MSET', unpack(batch.texts)) end
 end
 
 local function note_arrived()
@@ -43,7 +62,7 @@ end
 
 -- j: job, json, total, now, media?; state, cursor, byte: of one that is routed already
 local function create_job(j, state, cursor, byte)
-  call('MSET', K.job(j.job), j.json, K.job_states(j.job), string.rep(byte or 'q', j.total), K.job_total(j.job), whole(j.total),
+  set_texts(K.job(j.job), j.json, K.job_states(j.job), string.rep(byte or 'q', j.total), K.job_total(j.job), whole(j.total),
     K.job_open(j.job), whole(j.total), K.job_sent(j.job), '0', K.job_failed(j.job), '0')
   call('HSET', K.job_run(j.job), 'state', state or 'QUEUED', 'cursor', cursor or '0', 'acceptedAt', ms(j.now))
   if j.media then hold_media(j.media, j.job, j.now) end
@@ -65,8 +84,14 @@ local function turn_is_over(job, cursor, only_ends)
 end
 
 -- This phone writes to this person: provisional at routing, confirmed by a send. One who wrote to another phone stays with that one.
-local function bind(to, phone, now)
+-- `is_unbound`: the script knows that no phone does yet.
+local function bind(to, phone, now, is_unbound)
   local key = K.sticky(to)
+  if is_unbound then
+    call('HSET', key, 'phone', phone, 'at', ms(now))
+    call('EXPIRE', key, C.sticky_ttl)
+    return
+  end
   local known = call('HMGET', key, 'phone', 'warm', 'at')
   local is_warm = tonumber(known[2] or '0') > now - C.warm_ms
   if is_warm and known[1] ~= phone then return end
@@ -79,18 +104,20 @@ local function bind(to, phone, now)
 end
 
 -- For the list of a person's messages: this task got a number. By its job's acceptance, so that it keeps its place in that list.
-local function note_person(to, task, accepted_at)
+-- `is_first`: the script knows that there is no such list yet.
+local function note_person(to, task, accepted_at, is_first)
   local key = K.person(to)
   call('ZADD', key, ms(accepted_at), task)
-  local count = call('ZCARD', key)
+  local count = is_first and 1 or call('ZCARD', key)
   if count > C.person_kept then call('ZREMRANGEBYRANK', key, '0', whole(count - C.person_kept - 1)) end
   -- Of whoever is written to every day those whose job is forgotten by now are dropped, too.
   if count > 1 then call('ZREMRANGEBYSCORE', key, '-inf', ms(accepted_at - (C.job_ttl + C.message_ttl) * 1000)) end
   call('EXPIRE', key, C.message_ttl)
 end
 
--- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it. Returns how many go before it.
-local function accept_single(j)
+-- A job of one straight into its phone's queue, or waiting for its time. j: as accept_send has it. `is_new`: nothing is stored of the person
+-- it goes to. Returns how many go before it.
+local function accept_single(j, is_new)
   local is_later = j.sendAt and j.sendAt > j.now
   j.total, j.single = 1, true
   -- First of all what fails where a number cannot be read: a job that is there must not be missing in its queue.
@@ -104,7 +131,7 @@ local function accept_single(j)
     call('ZADD', K.scheduled(), ms(j.sendAt), cjson.encode(member))
     wake('due')
   end
-  bind(j.to, j.phone, j.now)
-  note_person(j.to, j.task, j.now)
+  bind(j.to, j.phone, j.now, is_new)
+  note_person(j.to, j.task, j.now, is_new)
   return before
 end
