@@ -14,11 +14,13 @@ import sys
 import time
 from typing import Any
 
-from fleet import RULES, now_ms
+from fleet import RULES, now_ms, phone_of
 
 from paceline.domain.ids import whatsapp_id
+from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
-from paceline.store.caller import TOGETHER
+from paceline.store.outbox import PROOFS_TOGETHER as TOGETHER
+from paceline.store.rows import Pace
 from paceline.store.scripts import ScriptConfig, load
 
 TICK_S = 0.005
@@ -27,24 +29,11 @@ WARM_UP_MS = 4_000
 """What is seen in the first seconds is not counted: all numbers are due at once then."""
 SHORTEST_MS = int(RULES.policy.levels[0].delay_ms[0] * (1 - RULES.policy.jitter))  # type: ignore[index]
 
-TAKE = """
-local found = {}
-for i, session in ipairs(ARGV) do
-  local task = redis.call('LINDEX', 'session:outbox:' .. session, -1)
-  if task then
-    local known = redis.call('HMGET', 'message:' .. task, 'phone', 'sendAfter', 'handedOffAt')
-    found[#found + 1] = {session, task, known[1], known[2], known[3], redis.call('HGET', 'pacer:' .. known[1], 'gapMs')}
-  end
-end
-return found
-"""
-
 
 class Consumer:
     def __init__(self, socket: str) -> None:
         self._redis = BlockingRedis(socket)
         self._settle = load(ScriptConfig(lead_ms=RULES.lead_ms))["prove_sent"].sha
-        (self._take,) = self._redis.read(("SCRIPT", "LOAD", TAKE))
         self._began_ms = now_ms()
         self._holds: list[tuple[int, str, str, int]] = []
         self._sent: dict[str, tuple[int, int]] = {}
@@ -67,11 +56,15 @@ class Consumer:
             time.sleep(max(0.0, TICK_S - (time.monotonic() - began)))
 
     def _collect(self, sessions: list[str]) -> None:
+        """What their numbers are busy with, when it may be sent, and the rest that follows it."""
         for start in range(0, len(sessions), AT_ONCE):
-            (found,) = self._redis.read(("EVALSHA", self._take, 0, *sessions[start : start + AT_ONCE]))
-            for _session, task, phone, send_after, handed_at, gap in found:
-                self._judge(phone, int(send_after), int(handed_at))
-                heapq.heappush(self._holds, (int(send_after), task, phone, int(gap)))
+            phones = [phone_of(int(session[1:])) for session in sessions[start : start + AT_ONCE]]
+            (found,) = self._redis.read(("HMGET", keys.pace(), *phones))
+            for phone, text in zip(phones, found, strict=True):
+                pace = Pace.of(text.partition("\n")[0])
+                if pace.unsettled and phone not in self._handed:
+                    self._judge(phone, int(pace.slot), int(pace.last_now))
+                    heapq.heappush(self._holds, (int(pace.slot), pace.unsettled, phone, int(pace.gap_ms)))
 
     def not_come(self) -> list[int]:
         """How late those are that are due and were not handed over."""

@@ -79,6 +79,7 @@ def paced(phones: int, seconds: float, port: int) -> tuple[str, ...]:
         fleet.hold()
         fleet.connect(phones)
         fleet.fill(phones, int((seconds + WARM_UP_S) / EVERY_S) + 4)
+        fleet.look()
         with dispatcher(server, port) as pid, consumer(server) as stub:
             time.sleep(3)
             fleet.go()
@@ -113,6 +114,7 @@ def at_once(phones: int, port: int) -> tuple[str, ...]:
         fleet.hold()
         fleet.connect(phones)
         fleet.fill(phones, 2)
+        fleet.look()
         with dispatcher(server, port) as pid:
             time.sleep(3)
             meter = Meter(dispatcher=pid, redis=server.pid)

@@ -4,7 +4,7 @@ scripts."""
 import json
 import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ AT_ONCE = 500
 """Commands sent together while a fleet is made."""
 YEAR_MS = 365 * 86_400_000
 JOB_DAY_MS = 86_400_000
+_NOBODY = 3
+"""Parts of a look that found no phone."""
 
 
 def now_ms() -> int:
@@ -57,7 +59,8 @@ class Fleet:
             } for n in some])  # fmt: skip
             seen = now + JOB_DAY_MS
             self.redis.read(
-                *[("HSET", keys.session(f"s{n}"), "connection", "CONNECTED", "lastSeen", seen) for n in some]
+                *[("HSET", keys.session(f"s{n}"), "connection", "CONNECTED", "lastSeen", seen) for n in some],
+                ("HSET", keys.sessions_seen(), *[word for n in some for word in (f"s{n}", seen)]),
             )
 
     def fill(self, phones: int, each: int) -> None:
@@ -91,6 +94,20 @@ class Fleet:
             (answer,) = self.call("route_chunk", order | {"now": now})
             if answer.get("cursor") != some[-1]["index"] + 1:
                 raise SystemExit(f"routing stopped: {answer}")
+
+    def look(self) -> None:
+        """One look at everybody, as after any longer while: what a look leaves behind for the next one is there."""
+        self.redis.read(("HDEL", keys.fleet(), "stopped"))
+        now, sha = now_ms(), self.scripts["claim_due"].sha
+        for number in count():
+            order = {"now": now + number, "lease": 600_000, "limit": AT_ONCE, "heads": 8, "brief": True}
+            (found,) = self.redis.read(("EVALSHA", sha, 0, json.dumps(order)))
+            if len(found) == _NOBODY:
+                break
+        due = self.redis.read(("ZRANGE", keys.due(), 0, -1))[0]
+        for some in _parts(due, AT_ONCE):
+            self.redis.read(("ZADD", keys.due(), *[word for phone in some for word in (now, phone)]))
+        self.hold()
 
     def hold(self) -> None:
         """The dispatchers rest until `go`."""

@@ -35,6 +35,7 @@ from paceline.policy.facts import Rules
 from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store.client import RedisLink
+from paceline.store.rows import Pace, pacing_text, sends_text
 from paceline.store.scripts import Script
 from paceline.store.store import Store
 from paceline.telemetry import catalogue
@@ -72,16 +73,17 @@ async def fill(store: Store, link: RedisLink, first: int, phones: int, now_ms: i
                 session, phone, driver="simulated", created_at_ms=now_ms - (index % 40) * DAY_MS, timezone=None,
                 tags=[], limit=4, now_ms=now_ms,
             )  # fmt: skip
-            minute = [part for place in range(6) for part in (now_ms - place * 9_000, f"t{place}")]
+            minute = [now_ms - place * 9_000 for place in reversed(range(6))]
+            pace = Pace(version="1", cap_day="2026-03-10", cap_used=str(index % 100), sent_by=session)
             commands += [
                 ("HSET", f"session:{session}", "connection", "CONNECTED", "memoryBytes", 40_000_000, "usageAt", now_ms),
-                ("HSET", f"pacer:{phone}", "capDay", "2026-03-10", "capUsed", index % 100, "version", 1),
+                ("HSET", "phones:pace", phone, pacing_text(pace)),
+                ("HSET", "phones:sends", phone, sends_text([(at, at) for at in minute])),
                 ("HSET", f"phone:{phone}", "waitReason", "PACING", "waitUntil", now_ms + 3_000),
-                ("ZADD", f"metrics:session:{session}:sent60s", *minute),
-                ("RPUSH", f"queue:session:{phone}", *(f'{{"task":"j:{place}"}}' for place in range(20))),
+                ("RPUSH", f"queue:session:{phone}", *(f'["j:{place}","1"]' for place in range(20))),
             ]
             if index % 10 == 0:
-                commands.append(("ZADD", f"metrics:session:{session}:failed60s", *minute))
+                commands.append(("HSET", f"pacer:{phone}", f"failed:{session}", ",".join(map(str, minute))))
         await link.read(*commands)
 
 

@@ -125,6 +125,7 @@ def ours(tasks: int) -> Row:
         fleet.hold()
         fleet.connect(tasks)
         fleet.fill(tasks, 1)
+        fleet.look()
         with dispatcher(server, PORT) as pid, consumer(server) as stub:
             time.sleep(3)
             meter = Meter(dispatcher=pid, stub=stub.pid, redis=server.pid)

@@ -54,6 +54,7 @@ from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
+from paceline.store.rows import Pace, pacing_text, sends_text
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
 from paceline.testing.servers import redis_server
@@ -109,8 +110,12 @@ class Bench:
                 limit=4,
                 now_ms=TUESDAY_NOON,
             )
-            seen = ("HSET", f"session:{session}", "connection", "CONNECTED", "lastSeen", TUESDAY_NOON)
-            await self.link.read(seen, ("HSET", f"pacer:97254{index:07d}", *_history(index)))
+            await self.link.read(
+                ("HSET", f"session:{session}", "connection", "CONNECTED", "lastSeen", TUESDAY_NOON),
+                ("HSET", "sessions:seen", session, TUESDAY_NOON),
+                ("HSET", "phones:pace", f"97254{index:07d}", _pace(index)),
+                ("HSET", "phones:sends", f"97254{index:07d}", _sends(index)),
+            )
 
     async def steps(self, body: bytes) -> dict[str, float]:
         request = msgspec.json.decode(body, type=JobRequest)
@@ -150,13 +155,16 @@ class Bench:
         return found
 
 
-def _history(index: int) -> list[str | int]:
+def _pace(index: int) -> str:
     """A busy morning: half of the numbers have sent lately, each something else."""
-    if index % 2:
-        return ["version", 1]
+    used = str(20 + index % 400)
+    day = {} if index % 2 else {"cap_day": "2026-03-10", "cap_used": used, "gap_ms": "3000"}
+    return pacing_text(Pace(version="1", **day))
+
+
+def _sends(index: int) -> str:
     first = TUESDAY_NOON - 600_000 - index * 7
-    sends = ",".join(f"{first + place * 9_000}-{first + place * 9_000 + 300}" for place in range(32))
-    return ["version", 1, "sends", sends, "capDay", "2026-03-10", "capUsed", 20 + index % 400, "gapMs", 3_000]
+    return "" if index % 2 else sends_text([(first + at, first + at + 300) for at in range(0, 32 * 9_000, 9_000)])
 
 
 def _job(total: int, zones: dict[str, int]) -> Job:

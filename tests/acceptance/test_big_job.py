@@ -15,7 +15,7 @@ CONTACTS = 100_000
 PLATFORM = {"sessions": 2, "env": {"ROUTE_AHEAD": "20"}}
 
 WAITING_WORK = (
-    "gateway:*", "queue:*", "dispatch:*", "session:outbox:*", "outbox:*", "jobs:active", "pacer:*",
+    "gateway:*", "queue:*", "dispatch:*", "session:outbox:*", "outbox:*", "jobs:active", "pacer:*", "phones:*",
     "job:{0}", "job:run:{0}", "job:states:{0}", "job:contacts:{0}:*", "job:routes:{0}", "job:stats:{0}:*",
 )  # fmt: skip
 GONE, NO_TTL = -2, -1

@@ -105,7 +105,7 @@ class TestPauseAndResume:
 class TestSmartGuard:
     async def failing(self, platform: Platform, count: int) -> None:
         """So many attempts fail, and not because of the recipients."""
-        await platform.link.read(("HSET", f"pacer:{PHONE}", "failures", ",".join([str(platform.clock.at_ms)] * count)))
+        await platform.pace(failures=",".join([str(platform.clock.at_ms)] * count))
 
     async def test_status_before_it_ever_looked(self, platform: Platform) -> None:
         body = (await platform.dispatcher.get("/smartguard/status")).json()
@@ -164,7 +164,7 @@ class TestSmartGuard:
         monkeypatch.setattr(guard_module, "PAGE", 2)
         for number in range(5):
             await platform.connect(f"s{number}", f"97254123450{number}")
-            await platform.link.read(("HSET", f"pacer:97254123450{number}", "failures", ",".join([str(NOON)] * 3)))
+            await platform.pace(f"97254123450{number}", failures=",".join([str(NOON)] * 3))
         await platform.engine.guard.step(NOON + 1)
         changed = [line["phone"] for line in await incidents(platform, "SMART_GUARD_RPM_CHANGE")]
         assert sorted(changed) == [f"97254123450{number}" for number in range(5)]

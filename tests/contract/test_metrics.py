@@ -175,8 +175,8 @@ class TestFleet:
         many = catalogue.WORST + 5
         for place in range(many):
             await platform.register(f"s{place:02}", str(int(PHONE) + place))
-            failures = [part for number in range(place + 1) for part in (platform.clock.at_ms, f"t{number}")]
-            await platform.link.read(("ZADD", f"metrics:session:s{place:02}:failed60s", *failures))
+            failures = ",".join([str(platform.clock.at_ms)] * (place + 1))
+            await platform.link.read(("HSET", f"pacer:{int(PHONE) + place}", f"failed:s{place:02}", failures))
         text = await page(platform, "orchestrator")
         named = set(re.findall(r'paceline_session_last_minute_messages\{outcome="failed",session="([^"]*)"\}', text))
         assert len(named) == catalogue.WORST + 1

@@ -111,7 +111,7 @@ async def test_a_suppressed_recipient_is_a_422(platform: Platform) -> None:
 async def test_a_named_number_that_has_sent_its_day_is_a_429(platform: Platform) -> None:
     """With the limit and the time until midnight; a message for later, or for any number, is taken."""
     await platform.connect()
-    await platform.link.read(("HSET", f"pacer:{PHONE}", "capDay", "2026-03-10", "capUsed", 500))
+    await platform.pace(cap_day="2026-03-10", cap_used="500")
     async with platform.nothing_stored():
         answer = await send(platform, sessionId=SESSION)
     error = refused(answer, 429, "DAILY_LIMIT_REACHED")
@@ -285,7 +285,7 @@ async def test_a_number_full_of_single_messages_is_not_chosen(platform: Platform
 
 async def test_a_message_for_tomorrow_does_not_need_a_unit_of_today(platform: Platform) -> None:
     await platform.connect()
-    await platform.link.read(("HSET", f"pacer:{PHONE}", "capDay", "2026-03-10", "capUsed", 500))
+    await platform.pace(cap_day="2026-03-10", cap_used="500")
     body = (await send(platform, sendAt=NOON + DAY_MS)).json()
     assert (await platform.message(body["messageId"]))["phone"] == PHONE
     assert NOON + DAY_MS <= body["estimatedDelivery"] < NOON + DAY_MS + 60_000

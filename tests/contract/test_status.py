@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
+
+from paceline.store.rows import Pace
 
 from .platform import DAY_MS, FRIEND, NOON, PHONE, SESSION, Platform, refused
 
@@ -90,7 +93,12 @@ async def test_in_a_queue_it_gives_the_reason_of_its_number(platform: Platform) 
     claim = await platform.claim()
     await platform.outbox("ack", {"raw": claim["raw"], "epoch": 1})
     # Between the hand-over's lead and the slot nothing is looked at, so go to where the pacer looks.
-    await platform.link.read(("ZADD", "dispatch:due", NOON, PHONE), ("HSET", f"pacer:{PHONE}", "gapMs", 60_000))
+    (text,) = await platform.link.read(("HGET", "phones:pace", PHONE))
+    line, *rest = text.split("\n")
+    longer = msgspec.structs.replace(Pace.of(line), gap_ms="60000").line
+    await platform.link.read(
+        ("ZADD", "dispatch:due", NOON, PHONE), ("HSET", "phones:pace", PHONE, "\n".join((longer, *rest)))
+    )
     await platform.dispatch()
     waiting = (await platform.message(second))["waiting"]
     assert waiting["reason"] == "PACING"

@@ -141,6 +141,10 @@ async def test_a_ping_is_a_sign_of_life_and_nothing_more(platform: Platform) -> 
     await platform.webhook("PING")
     after = await platform.snapshot()
     assert after.pop(f"session:{SESSION}") == before.pop(f"session:{SESSION}") | {"lastSeen": str(NOON + 5_000)}
+    assert (after.pop("sessions:seen"), before.pop("sessions:seen")[SESSION]) == (
+        {SESSION: str(NOON + 5_000)},
+        str(NOON),
+    )
     assert after == before
 
 

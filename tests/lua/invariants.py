@@ -8,8 +8,9 @@ import msgspec
 from paceline.domain import states
 from paceline.domain.jobs import Job
 from paceline.store import keys
+from paceline.store.rows import SEND, task_of
 
-from .stage import Stage
+from .stage import Stage, pacer_of
 
 WORK = ("queue:", "session:outbox", "outbox:", "dispatch:", "gateway:", "jobs:active", "pacer:", "phone", "suppress")
 """Keys that hold waiting work, or what limits it, begin like this."""
@@ -19,6 +20,11 @@ WHERE = {
     "c": {"processing"}, "u": {"processing"},
 }  # fmt: skip
 """Where a task in that state lies, and nowhere else."""
+FACTS = (
+    "createdAt", "timezone", "rpmChangedAt", "restriction", "restrictedUntil", "cooldownUntil", "quarantined",
+    "minDelayMs", "maxDelayMs", "burstLimit", "burstCooldownMs", "rpm",
+)  # fmt: skip
+SESSION_FACTS = ("connection", "paused", "rpm", "rpmSource")
 
 
 class Snapshot:
@@ -39,7 +45,8 @@ class Snapshot:
 
     def tasks(self, key: str, step: int = 1) -> list[str]:
         """The tasks that a list (or with step 2 a ZSET) of entries names."""
-        return [msgspec.json.decode(entry)["task"] for entry in self.get(key, [])[::step]]
+        found = map(msgspec.json.decode, self.get(key, [])[::step])
+        return [item["task"] if isinstance(item, dict) else item[0] for item in found]
 
     def places(self) -> dict[str, list[str]]:
         """Where each task is found."""
@@ -55,8 +62,8 @@ class Snapshot:
                 found[task].append(place)
         for session in self.sessions:
             for key, place in ((keys.outbox(session), "outbox"), (keys.processing(session), "processing")):
-                for task in self.get(key, []):
-                    found[task].append(place)
+                for held in self.get(key, []):
+                    found[task_of(held) if place == "outbox" else held].append(place)
         return found
 
 
@@ -69,10 +76,11 @@ def check(seen: Snapshot, cap: int) -> None:
             assert len(places[task]) == 1, (task, byte, places[task])
             assert places[task][0] in WHERE[byte], (task, byte, places[task])
     for phone in seen.phones:
-        pacer = {name: value for name, value in seen.get(keys.pacer(phone), {}).items() if value}
+        pacer = pacer_of(*[seen.get(key, {}).get(phone, "") for key in (keys.pace(), keys.sends())])
         assert 0 <= int(pacer.get("capUsed", 0)) <= cap
         _one_unsettled(seen, phone, pacer)
         _in_order_and_not_forgotten(seen, phone, pacer)
+        _facts_are_as_they_are(seen, phone)
     _nothing_that_waits_has_a_ttl(seen)
 
 
@@ -82,7 +90,7 @@ def _counters_add_up(seen: Snapshot, job: Job) -> None:
     assert counts.pop("total") == sum(counts.values()) == job.total
     open_ = sum(byte not in states.TERMINAL for byte in bytes_)
     expected = {"open": open_, "sent": sum(byte in states.WENT_OUT for byte in bytes_), "failed": bytes_.count("F")}
-    assert {name: int(seen.get(f"job:stats:{job.job_id}:{name}")) for name in expected} == expected, bytes_
+    assert {name: int(seen.get(f"job:stats:{job.job_id}:{name}", 0)) for name in expected} == expected, bytes_
     events = [msgspec.json.decode(line) for line in seen.get(keys.job_events(), [])]
     done = [event for event in events if event["event"] == "JOB_DONE" and event["jobId"] == job.job_id]
     assert len(done) == (keys.job_done_emitted(job.job_id) in seen.dump) == (open_ == 0)
@@ -92,7 +100,7 @@ def _one_unsettled(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
     busy = [t for t, byte in seen.bytes_of.items() if byte in "hc" and seen.get(keys.message(t))["phone"] == phone]
     assert len(busy) <= 1
     if busy:
-        assert pacer["unsettled"] == busy[0]
+        assert pacer.get("unsettled") == busy[0]
     elif "unsettled" in pacer:
         # Canceled in the outbox: it holds the phone until it is cleared, and its deadline sees to that.
         assert seen.bytes_of[pacer["unsettled"]] in states.TERMINAL
@@ -105,14 +113,30 @@ def _one_unsettled(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
 def _in_order_and_not_forgotten(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
     waiting = len(seen.get(keys.parked(phone), []))
     for queue in QUEUES:
-        numbers = [msgspec.json.decode(entry)["seq"] for entry in seen.get(queue(phone), [])]
+        numbers = [msgspec.json.decode(entry)[4] for entry in seen.get(queue(phone), [])]
         assert numbers == sorted(numbers, reverse=True), "first come, first served"
         waiting += len(numbers)
     if waiting and "unsettled" not in pacer:
         assert phone in seen.get(keys.due(), []), "work that nobody will look at"
     _marked(seen, phone, pacer)
-    sends = [int(send.partition("-")[2]) for send in pacer.get("sends", "").split(",") if send]
+    wire = pacer.get("sends", "")
+    sends = [int(wire[at + 13 : at + 26]) for at in range(0, len(wire), SEND)]
     assert sends == sorted(sends)
+
+
+def _facts_are_as_they_are(seen: Snapshot, phone: str) -> None:
+    """The text a look goes by is what a new one would be, or gone."""
+    text = seen.get(keys.phone_facts(), {}).get(phone)
+    if text is None:
+        return
+    ids, stored, digits = text.split("\n")
+    about, told = seen.get(keys.phone(phone), {}), msgspec.json.decode(stored)
+    sessions = told.pop("sessions", [])
+    assert (digits, ids.split(" ")[0]) == (phone, about.get("sessions", ""))
+    assert told == {name: about[name] for name in FACTS if name in about}
+    for session in sessions:
+        known = seen.get(keys.session(session.pop("id")))
+        assert session == {name: known[name] for name in SESSION_FACTS if name in known}
 
 
 def _marked(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:

@@ -19,6 +19,7 @@ from paceline.store import keys
 from paceline.store.caller import Caller
 from paceline.store.client import Command
 from paceline.store.jobs import TaskRoute
+from paceline.store.rows import SEND, Pace, task_of
 from paceline.store.scripts import Script, ScriptConfig
 from paceline.store.store import Store
 
@@ -257,20 +258,37 @@ class Stage:
 
     def pacer(self, phone: str = PHONE) -> dict[str, str]:
         """What it says; a field that was cleared is empty and says nothing."""
-        known: dict[str, str] = self.redis.hgetall(keys.pacer(phone))  # type: ignore[assignment]
-        return {name: value for name, value in known.items() if value}
+        text, sends = self.redis.hget(keys.pace(), phone), self.redis.hget(keys.sends(), phone)
+        return pacer_of(text or "", sends or "")  # type: ignore[arg-type]
+
+    def set_pacer(self, phone: str = PHONE, **fields: Any) -> None:
+        """Writes some of it by hand."""
+        known = {**dict.fromkeys((*PACE, *MARKS, "sends"), ""), "version": "0", **self.pacer(phone)}
+        known |= {name: str(value) for name, value in fields.items()}
+        lines = [msgspec.json.encode([known[name] for name in names]).decode() for names in (PACE, MARKS)]
+        self.redis.hset(keys.pace(), phone, "\n".join(lines))
+        self.redis.hset(keys.sends(), phone, known["sends"])
+
+    def set_facts(self, key: str, **fields: Any) -> None:
+        """Writes what is known of a phone or a session by hand, as if a verb had done it."""
+        self.redis.hset(key, mapping=fields)
+        self.redis.delete(keys.phone_facts())
 
     def sends(self, phone: str = PHONE) -> list[tuple[int, int]]:
         """Between which times each of the last messages was on the wire."""
-        spans = self.pacer(phone).get("sends", "").split(",")
-        return [(int(start), int(end)) for start, end in (span.split("-") for span in spans if span)]
+        wire = self.pacer(phone).get("sends", "")
+        return [(int(wire[at : at + 13]), int(wire[at + 13 : at + 26])) for at in range(0, len(wire), SEND)]
+
+    def outbox(self, session: str = SESSION) -> list[str]:
+        """The tasks in an outbox, the next one last."""
+        return [task_of(str(entry)) for entry in self.redis.lrange(keys.outbox(session), 0, -1)]
 
     def due_at(self, phone: str = PHONE) -> float | None:
         return self.redis.zscore(keys.due(), phone)  # type: ignore[return-value]
 
     def queue(self, phone: str = PHONE, key: keys.Key = keys.queue) -> list[str]:
         """The tasks of a queue, the next one first."""
-        return [msgspec.json.decode(entry)["task"] for entry in reversed(self.redis.lrange(key(phone), 0, -1))]
+        return [task_of(entry) for entry in reversed(self.redis.lrange(key(phone), 0, -1))]
 
     def events(self, kind: str, job: Job | None = None) -> list[dict[str, Any]]:
         lines = [msgspec.json.decode(line) for line in self.redis.lrange(keys.job_events(), 0, -1)]
@@ -278,7 +296,7 @@ class Stage:
 
     def stats(self, job: Job) -> dict[str, int]:
         names = ("total", "open", "sent", "failed")
-        return {name: int(self.redis.get(f"job:stats:{job.job_id}:{name}")) for name in names}
+        return {name: int(self.redis.get(f"job:stats:{job.job_id}:{name}") or 0) for name in names}
 
     def adds_up(self, job: Job) -> None:
         """The counters, the bytes and JOB_DONE tell the same story."""
@@ -293,11 +311,29 @@ class Stage:
     def dump(self, *, ignore: tuple[str, ...] = ()) -> dict[str, Any]:
         """Every key with its value and whether it has a TTL, but the named hash fields."""
         return {
-            key: (_without(value, ignore), ttl) for key, ttl, value in msgspec.json.decode(self.redis.eval(SNAPSHOT, 0))
+            key: (_without(value, ignore), ttl)
+            for key, ttl, value in msgspec.json.decode(self.redis.eval(SNAPSHOT, 0))
+            if key != keys.sessions_seen() or "lastSeen" not in ignore
         }
 
     def with_ttl(self) -> set[str]:
         return {key for key, ttl, _ in msgspec.json.decode(self.redis.eval(SNAPSHOT, 0)) if ttl}
+
+
+PACE = [
+    field.encode_name
+    for field in msgspec.structs.fields(
+        msgspec.defstruct("_", [(name, str) for name in msgspec.structs.asdict(Pace())], rename="camel")
+    )
+]
+MARKS = ["seq", "urgent", "minExpiry", "parkedAt", "failures"]
+
+
+def pacer_of(text: str, sends: str = "") -> dict[str, str]:
+    """What is kept of a phone's pacing, without what is empty."""
+    line, marks = text.split("\n") if text else ("[]", "[]")
+    known = dict(zip((*PACE, *MARKS), (*msgspec.json.decode(line), *msgspec.json.decode(marks)), strict=False))
+    return {name: value for name, value in {**known, "sends": sends}.items() if value}
 
 
 def recipient(number: int) -> str:

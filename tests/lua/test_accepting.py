@@ -334,3 +334,17 @@ class TestSomebodyUnseen:
         stage.redis.set(keys.sticky(recipient(1)), "no hash")
         first, second = accepted(stage, order(stage, 1, isUnseen=True), order(stage, 2, isUnseen=True))
         assert (first[0], second["code"]) == ("!", "OK")
+
+
+def test_one_for_later_binds_its_person_when_it_comes(stage: Stage) -> None:
+    """What was bound when it was accepted is forgotten by then; 24 hours count from the last send."""
+    stage.connect()
+    stage.hello()
+    _, answer = stage.send(recipient(1), send_at=T0 + 20 * 86_400_000, validity_seconds=86_400 * 30)
+    assert answer.code == "OK"
+    stage.redis.delete(keys.sticky(recipient(1)))
+    stage.now = T0 + 20 * 86_400_000
+    stage.release()
+    task = stage.hand_off()
+    stage.sent(task)
+    assert stage.redis.hget(keys.sticky(recipient(1)), "at") == str(stage.now)

@@ -241,3 +241,23 @@ def test_a_delivery_that_waits_forgets_what_they_wrote(stage: Stage) -> None:
     left = msgspec.json.decode(msgspec.json.decode(taken.delivery, type=Delivery).event, type=Event)
     assert (left.at, left.fields) == (stage.now, {"from": ERASED, "wa": "3A"})
     assert "private" in stage.redis.hget(keys.webhook_deliveries("w1"), "1-2")
+
+
+def test_one_that_ended_in_an_outbox_leaves_it(stage: Stage) -> None:
+    """An outbox holds tasks as they lay in their queue, with whom they are for."""
+    stage.connect()
+    job = stage.routed(1, first=1)
+    task = stage.hand_off()
+    stage.cancel(job)
+    assert PERSON in repr(stage.redis.lrange(keys.outbox(SESSION), 0, -1))
+    assert erase(stage, task).code == "OK"
+    assert stage.outbox() == []
+
+
+def test_one_whose_text_changed_is_found_in_its_outbox(stage: Stage) -> None:
+    stage.connect()
+    job = stage.routed(1, first=1)
+    task = stage.hand_off()
+    stage.redis.hset(keys.message(task), "entry", "another")
+    assert stage.sent(task).code == "OK"
+    assert (stage.outbox(), stage.states(job)) == ([], "S")

@@ -276,3 +276,44 @@ def test_readers_see_every_event_once_whatever_they_take_at_a_time(stage: Stage,
     rest = value_of(stage.store.events.after(middle.id, limit=100, wants=lambda kind: kind != "job.done"))
     assert [event.message_id for event in rest.events] == expected[7:]
     assert rest.place == value_of(stage.store.events.newest())
+
+
+def proven(stage: Stage, *words: tuple[str, str, int]) -> list[str]:
+    """Proofs in one call: task, outcome, and how many milliseconds from now."""
+    orders = [
+        {"task": task, "outcome": outcome, "whatsappId": "x", "statsDay": "d", "now": stage.now + later}
+        for task, outcome, later in words
+    ]
+    return value_of(stage.caller.rows("prove_sent", orders=orders))
+
+
+def test_what_is_proven_together_is_told_in_one_entry(stage: Stage) -> None:
+    """In the order of their indexes, whatever order they came in: a reader that stopped inside goes on behind it."""
+    job = stage.accept(5)
+    proven(stage, *[(job.task_id(index), "sent", 0) for index in (3, 0, 4)], (job.task_id(1), "sent", 1))
+    first, second = [entry for entry in entries(stage) if entry.type == "message.sent"]
+    assert (first.fields["ix"], second.fields["m"]) == ("0,3,4", job.task_id(1))
+    assert [event.at for entry in (first, second) for event in entry.events()] == [T0, T0, T0, T0 + 1]
+    assert told(stage, "message.sent") == [("message.sent", job.task_id(index)) for index in (0, 3, 4, 1)]
+
+
+def test_each_step_is_told_before_the_next_one_and_the_end_of_the_job_last(stage: Stage) -> None:
+    job = stage.accept(2)
+    one, other = job.task_id(0), job.task_id(1)
+    proven(stage, (one, "sent", 0))
+    proven(stage, (one, "delivered", 1), (other, "sent", 1), (other, "read", 2))
+    assert told(stage) == [
+        ("message.sent", one), ("message.sent", other), ("message.delivered", one), ("message.delivered", other),
+        ("message.read", other), ("job.done", job.job_id),
+    ]  # fmt: skip
+
+
+def test_a_correction_among_others_is_told_in_its_place(stage: Stage) -> None:
+    """That it went out comes before that its job was corrected."""
+    _, task, _ = stage.claimed()
+    stage.fail(task)
+    more = stage.accept(2, first=50)
+    proven(stage, (more.task_id(0), "sent", 0), (task, "sent", 0), (more.task_id(1), "sent", 0))
+    seen = told(stage)
+    assert seen.index(("message.sent", task)) < seen.index(("job.corrected", task))
+    assert ("message.sent", more.task_id(1)) in seen

@@ -1,6 +1,7 @@
 """Orders that come together go together; each has its own answer, and one that fails fails alone."""
 
 import asyncio
+import traceback
 from typing import Any
 
 import pytest
@@ -181,3 +182,31 @@ def test_a_full_redis_is_told_as_such_by_each_order(stage: Stage) -> None:
             stage.send(recipient(1))
     finally:
         stage.redis.config_set("maxmemory", "0")
+
+
+async def test_an_error_for_many_is_told_to_each_as_it_was() -> None:
+    """Who goes on with it at once adds its own frames: in the end each would have told of all before it."""
+    seen: list[int] = []
+
+    class Teller:
+        def done(self) -> bool:
+            return False
+
+        def set_result(self, answer: object) -> None: ...
+
+        def set_exception(self, error: Exception) -> None:
+            try:
+                raise error
+            except ValueError as raised:
+                seen.append(len(traceback.extract_tb(raised.__traceback__)))
+
+    async def call(orders: list[object]) -> list[object]:
+        raise ValueError("nobody gets anything")
+
+    gather = Gather(call, most=10)
+    for number in range(5):
+        gather.tell(number, Teller())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(seen) == 5
+    assert len(set(seen)) == 1

@@ -25,7 +25,7 @@ class TestClaimDue:
         assert (answer.code, answer.phones, answer.next_at) == ("OK", [], None)
 
     def test_facts(self, ready: Stage) -> None:
-        ready.redis.hset(keys.session(SESSION), "rpm", 5)
+        ready.set_facts(keys.session(SESSION), rpm=5)
         job = ready.routed(10)
         ready.suppress(recipient(1))
         (facts,) = ready.look()
@@ -135,7 +135,7 @@ class TestSend:
         job = ready.routed(2)
         task = ready.hand_off()
         assert (task, ready.states(job)) == (job.task_id(0), "hr")
-        assert ready.redis.lrange(keys.outbox(SESSION), 0, -1) == [task]
+        assert ready.outbox() == [task]
         assert ready.redis.zscore(keys.deadlines(), task) == T0 + 60_000
         assert ready.due_at() is None
         pacer = ready.pacer()
@@ -235,6 +235,7 @@ class TestSend:
         ready.redis.lmove(keys.queue(PHONE), keys.queue(PHONE), "LEFT", "RIGHT")
         assert ready.apply(facts, ready.to_send(facts.heads[0])) == "HEAD_CHANGED"
         assert (ready.states(job), ready.queue()) == ("rr", [job.task_id(1), job.task_id(0)])
+        assert ready.outbox() == []
         assert ready.hand_off() == job.task_id(1)
 
     def test_refused_when_nothing_is_left(self, ready: Stage) -> None:
@@ -306,7 +307,7 @@ class TestSend:
         assert (ready.pacer()["capDay"], ready.pacer()["capUsed"]) == ("2025-10-10", "1")
 
     def test_a_day_further_than_this_one_keeps_counting(self, ready: Stage) -> None:
-        ready.redis.hset(keys.pacer(PHONE), mapping={"capDay": "2025-10-10", "capUsed": 5})
+        ready.set_pacer(capDay="2025-10-10", capUsed=5)
         ready.routed(1)
         (facts,) = ready.look()
         assert ready.apply(facts, ready.to_send(facts.heads[0], cap=5)) == "CAP"
@@ -330,7 +331,7 @@ class TestWaitAndIdle:
         (facts,) = ready.look()
         assert ready.apply(facts, Wait(T0 + 9_000, Reason.PACING, Gap(9_000, "k"))) == "OK"
         assert ready.due_at() == T0 + 9_000
-        assert ready.redis.hmget(keys.pacer(PHONE), "waitReason", "waitUntil") == ["PACING", str(T0 + 9_000)]
+        assert (ready.pacer()["waitReason"], ready.pacer()["waitUntil"]) == ("PACING", str(T0 + 9_000))
         assert (ready.pacer()["gapMs"], ready.pacer()["gapKey"]) == ("9000", "k")
         assert ready.apply(facts, Wait(T0 + 1, Reason.PACING)) == "STALE"
 
@@ -432,4 +433,4 @@ def test_a_handed_over_task_keeps_its_entry(stage: Stage) -> None:
     job = stage.routed(1)
     (entry,) = stage.redis.lrange(keys.queue(PHONE), 0, -1)
     assert stage.message(stage.hand_off())["entry"] == entry
-    assert msgspec.json.decode(entry)["expiresAt"] == job.expires_at(0)
+    assert msgspec.json.decode(entry)[2] == job.expires_at(0)

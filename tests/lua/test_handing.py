@@ -46,7 +46,7 @@ def waiting(stage: Stage) -> dict[str, float]:
 
 
 def outbox(stage: Stage, session: str = SESSION) -> list[str]:
-    return [str(task) for task in stage.redis.lrange(keys.outbox(session), 0, -1)]
+    return stage.outbox(session)
 
 
 def withdraw(stage: Stage, task: str) -> None:

@@ -154,7 +154,7 @@ class TestRestriction:
         (facts,) = stage.look()
         assert all(head.is_known for head in facts.heads)
         restricted = {"restriction": "TIME_LOCKED", "restrictedUntil": stage.now + HOUR}
-        stage.redis.hset(keys.phone(PHONE), mapping=restricted)
+        stage.set_facts(keys.phone(PHONE), **restricted)
         stage.now += 5_000
         (facts,) = stage.look()
         assert [(head.to, head.is_known) for head in facts.heads] == [(recipient(0), True), (recipient(1), False)]
@@ -175,8 +175,21 @@ class TestRestriction:
         task = stage.hand_off()
         if known:
             stage.redis.zadd(keys.chats(PHONE), {recipient(0): T0})
-        stage.redis.hset(keys.phone(PHONE), mapping={"restriction": "TIME_LOCKED", "restrictedUntil": until})
+        stage.set_facts(keys.phone(PHONE), restriction="TIME_LOCKED", restrictedUntil=until)
         assert stage.claim(task).code == code
+
+    def test_whom_it_wrote_to_it_knows(self, stage: Stage) -> None:
+        """By their messages, as long as they are kept; not whom another number wrote to, or nobody yet."""
+        stage.connect()
+        stage.connect("s2", "972500000002")
+        stage.routed(2)
+        send_one(stage)
+        asked = {"phones": [PHONE, "972500000002"], "recipients": [recipient(0), recipient(1), recipient(7)]}
+        assert value_of(stage.store.jobs.known_by(**asked)) == [{PHONE}, set(), set()]
+        value_of(stage.store.sessions.received("s2", recipient(7), at_ms=T0, now_ms=T0))
+        assert value_of(stage.store.jobs.known_by(**asked)) == [{PHONE}, set(), {"972500000002"}]
+        stage.redis.delete(keys.person(recipient(0)))
+        assert value_of(stage.store.jobs.known_by(**asked))[0] == set()
 
     def test_a_look_under_way_is_void(self, stage: Stage) -> None:
         """A restriction between the look and the hand-over: the decision does not know of it, so it is refused."""
@@ -188,11 +201,10 @@ class TestRestriction:
         assert stage.apply(facts, stage.to_send(facts.heads[0])) == "STALE"
 
     def test_only_the_newest_chats_are_remembered(self, stage: Stage) -> None:
-        """The list of people a number knows is bounded; who was not talked to for longest is forgotten."""
+        """The list of people who wrote to a number is bounded; who has not written for longest is forgotten."""
         stage.connect()
-        stage.routed(1)
         stage.redis.zadd(keys.chats(PHONE), {f"9{number:011d}": number for number in range(20_000)})
-        send_one(stage)
+        value_of(stage.store.sessions.received(SESSION, recipient(0), at_ms=T0, now_ms=T0))
         assert stage.redis.zcard(keys.chats(PHONE)) == 20_000
         assert stage.redis.zscore(keys.chats(PHONE), recipient(0)) == T0
         assert stage.redis.zscore(keys.chats(PHONE), f"9{0:011d}") is None
@@ -509,8 +521,10 @@ class TestWhatIsCounted:
             task = stage.hand_off()
             stage.claim(task)
             stage.fail(task, code=code, recipientOnly=own)
-        counts = {name: stage.redis.zcard(keys.metric(SESSION, name)) for name in ("sent60s", "routed60s", "failed60s")}
-        assert counts == {"sent60s": 1, "routed60s": 3, "failed60s": 2}
+        (minute,) = value_of(stage.store.operators.last_minute([(SESSION, PHONE)], now_ms=stage.now))
+        assert (minute.sent, minute.routed, minute.failed) == (1, 3, 2)
+        told = {name: stage.redis.get(keys.metric(SESSION, name)) for name in ("sent60s", "routed60s", "failed60s")}
+        assert told == {"sent60s": "1", "routed60s": "1", "failed60s": "2"}
         look = value_of(stage.store.pacers.look(PHONE, now_ms=stage.now))
         assert look is not None
         assert look.facts.failures == (T0 + 10_000,)
@@ -548,4 +562,4 @@ def test_a_wait_for_the_fleet_is_visible(server: LiveServer) -> None:
     fleet = TestGlobalRpm()
     stage = fleet.fleet(server)
     waiting = next(phone for phone, code in fleet.try_both(stage).items() if code == "GLOBAL")
-    assert stage.redis.hget(keys.pacer(waiting), "waitReason") == Reason.GLOBAL_LIMIT
+    assert stage.pacer(waiting)["waitReason"] == Reason.GLOBAL_LIMIT

@@ -8,6 +8,7 @@ from paceline.domain.jobs import Job, encode_job
 from paceline.store import measure
 from paceline.store.client import RedisLink
 from paceline.store.requests import RequestIds
+from paceline.store.rows import Pace, pacing_text, sends_text
 from paceline.store.store import Store
 
 from .servers import LiveServer
@@ -20,6 +21,11 @@ async def store(server: LiveServer) -> Any:
     link = RedisLink(server.url)
     yield Store(link)
     await link.close()
+
+
+def pace(redis: Any, phone: str, line: Pace, sends: int = 0) -> None:
+    redis.hset("phones:pace", phone, pacing_text(line))
+    redis.hset("phones:sends", phone, sends_text([(NOW, NOW)] * sends))
 
 
 async def register(store: Store, count: int) -> None:
@@ -36,9 +42,9 @@ async def test_pages_add_up_to_the_fleet(server: LiveServer, store: Store, monke
     for index in range(23):
         redis.hset(f"session:s{index:03}", mapping={"connection": "CONNECTED" if index % 2 else "FAILED"})
         redis.rpush(f"queue:session:97254{index:07}", *["{}"] * (index + 1))
-        redis.zadd(f"metrics:session:s{index:03}:sent60s", {f"t{number}": NOW for number in range(index + 1)})
-    redis.zadd("metrics:session:s007:failed60s", {"a": NOW, "b": NOW - 60_000})
-    redis.zadd("metrics:session:s008:failed60s", {"a": NOW, "b": NOW - 59_999})
+        pace(redis, f"97254{index:07}", Pace(sent_by=f"s{index:03}"), index + 1)
+    redis.hset("pacer:972540000007", "failed:s007", f"{NOW - 60_000},{NOW}")
+    redis.hset("pacer:972540000008", "failed:s008", f"{NOW - 59_999},{NOW}")
     found = []
     for page in (1, 5, 23, 100):
         monkeypatch.setattr(measure, "PAGE", page)
@@ -81,11 +87,11 @@ async def test_what_numbers_wait_for(server: LiveServer, store: Store) -> None:
     redis = server.client
     for index in range(4):
         redis.rpush(f"queue:session:97254{index:07}", "{}")
-    redis.hset("pacer:972540000000", "waitReason", "PACING")
-    redis.hset("pacer:972540000001", "unsettled", "j:0")
+    pace(redis, "972540000000", Pace(wait_reason="PACING"))
+    pace(redis, "972540000001", Pace(unsettled="j:0"))
     redis.hset("phone:972540000002", "quarantined", "1")
-    redis.hset("pacer:972540000002", "waitReason", "PACING")
-    redis.hset("pacer:972540000003", mapping={"waitReason": "", "unsettled": ""})
+    pace(redis, "972540000002", Pace(wait_reason="PACING"))
+    pace(redis, "972540000003", Pace())
     redis.zadd("queue:parked:972540000004", {"{}": NOW})
     waiting = (await store.measure.fleet(now_ms=NOW, worst=1)).waiting
     assert waiting == {"PACING": 1, "UNSETTLED": 1, "QUARANTINED": 1, "IN_TURN": 1, "PARKED": 1}

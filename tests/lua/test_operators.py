@@ -145,7 +145,7 @@ class TestLooking:
         ready.routed(1, first=5, priority=3)
         (facts,) = ready.look()
         ready.apply(facts, Wait(T0 + 9_000, Reason.COOLDOWN))
-        ready.redis.zadd(keys.parked(PHONE), {msgspec.json.encode({"task": "x:1"}).decode(): T0 + 7})
+        ready.redis.zadd(keys.parked(PHONE), {msgspec.json.encode(["x:1", "1"]).decode(): T0 + 7})
         ready.redis.hset(keys.message("x:1"), "waitReason", "RECIPIENT_HOURS")
         before = ready.dump()
         (seen,) = value_of(operators(ready).watch([PHONE, "972599999999"]))
@@ -162,11 +162,46 @@ class TestLooking:
         assert value_of(operators(ready).phone_of(LIST_NAMED)) is None
 
     def test_the_last_minute_counts_sixty_seconds(self, ready: Stage) -> None:
-        ready.redis.zadd(keys.metric(SESSION, "sent60s"), {"old": T0 - 60_000, "a": T0 - 59_999, "b": T0})
-        ready.redis.zadd(keys.metric("s2", "failed60s"), {"a": T0})
-        first, second = value_of(operators(ready).last_minute([SESSION, "s2"], now_ms=T0))
-        assert ((first.sent, first.routed, first.failed), second.failed) == ((2, 0, 0), 1)
+        """What was refused went over the wire, too, and is no message that was sent."""
+        wire = [(T0 - 60_000, "s"), (T0 - 59_999, "s"), (T0 - 5, "x"), (T0, "s")]
+        ready.set_pacer(sends="".join(f"{at}{at}{how}" for at, how in wire), sentBy=SESSION)
+        ready.redis.hset(keys.pacer(PHONE), "failed:s2", f"{T0 - 60_000},{T0}")
+        first, second = value_of(operators(ready).last_minute([(SESSION, PHONE), ("s2", PHONE)], now_ms=T0))
+        assert (first.sent, first.routed, first.failed) == (2, 2, 0)
+        assert (second.sent, second.routed, second.failed) == (0, 1, 1)
         assert value_of(operators(ready).last_minute([], now_ms=T0)) == []
+
+    def test_two_sessions_of_a_number_have_a_minute_each(self, ready: Stage) -> None:
+        ready.connect("s2", PHONE)
+        ready.routed(4)
+        for number, session in enumerate((SESSION, "s2", "s2", SESSION)):
+            ready.now = T0 + number * GAP.ms
+            task = ready.hand_off(session)
+            if number < 3:
+                ready.sent(task)
+        minutes = value_of(operators(ready).last_minute([(SESSION, PHONE), ("s2", PHONE)], now_ms=ready.now))
+        # The last one is in the first one's hands.
+        assert [(one.sent, one.routed) for one in minutes] == [(1, 2), (2, 2)]
+
+
+class TestWhoSent:
+    def sends(self, stage: Stage, *sessions: str) -> dict[str, int]:
+        stage.connect("s2", PHONE)
+        stage.routed(len(sessions))
+        for session in sessions:
+            stage.now += GAP.ms
+            stage.sent(stage.hand_off(session))
+        both = [(SESSION, PHONE), ("s2", PHONE)]
+        found = value_of(operators(stage).last_minute(both, now_ms=stage.now))
+        return {session: minute.sent for (session, _), minute in zip(both, found, strict=True)}
+
+    def test_the_first_keeps_what_it_sent_when_another_sends(self, ready: Stage) -> None:
+        assert self.sends(ready, *[SESSION] * 5, "s2") == {SESSION: 5, "s2": 1}
+
+    def test_after_a_while_of_one_alone_its_name_is_enough_again(self, ready: Stage) -> None:
+        """As many names as sends are kept; the text must not grow."""
+        assert self.sends(ready, SESSION, "s2", *[SESSION] * 40)["s2"] == 0
+        assert ready.pacer()["sentBy"] == SESSION
 
 
 @pytest.mark.parametrize("session", ["nobody", LIST_NAMED])

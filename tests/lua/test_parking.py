@@ -50,7 +50,7 @@ class TestParking:
         stage.connect()
         job = stage.routed(1)
         park(stage, {0: T0 + HOUR})
-        stage.redis.hdel(keys.pacer(PHONE), "parkedAt")
+        stage.set_pacer(parkedAt="")
         stage.now = T0 + HOUR
         assert stage.hand_off() == job.task_id(0)
 

@@ -7,7 +7,7 @@ from paceline.domain.reasons import Reason
 from paceline.policy.dispatch import Idle, Step
 from paceline.store import keys
 
-from .stage import DAY, GAP, HOUR, PHONE, SESSION, T0, Stage, recipient
+from .stage import DAY, GAP, HOUR, PHONE, SESSION, T0, Stage, recipient, value_of
 
 
 def stat(stage: Stage, name: str) -> str | None:
@@ -26,7 +26,7 @@ def test_sent(stage: Stage) -> None:
     assert stage.sent(task).state == "S"
     message = stage.message(task)
     assert (message["whatsappId"], message["sentAt"]) == (whatsapp_id(task), str(T0 + 3_000))
-    assert stage.pacer()["sends"].endswith(f"-{T0 + 3_000}")
+    assert stage.sends()[-1][1] == T0 + 3_000
     assert "unsettled" not in stage.pacer()
     assert stage.redis.exists(keys.processing(SESSION), keys.deadlines()) == 0
     assert stage.redis.get(keys.task_status(task)) == "SENT"
@@ -197,3 +197,61 @@ class TestCorrection:
         assert stage.sent(task).code == "OK"
         assert not stage.redis.exists(keys.job_sent(job.job_id), keys.job_failed(job.job_id))
         assert len(stage.events("JOB_DONE", job)) == 1
+
+
+class TestTheDayOfASession:
+    """What a session sent today is remembered with its number and written with others: no count may be lost for it."""
+
+    def prove(self, stage: Stage, *tasks: str, day: str = DAY) -> None:
+        orders = [
+            {"task": task, "outcome": "sent", "whatsappId": "x", "statsDay": day, "now": stage.now} for task in tasks
+        ]
+        value_of(stage.caller.rows("prove_sent", orders=orders))
+
+    def test_one_by_one_and_together(self, stage: Stage) -> None:
+        stage.connect()
+        job = stage.routed(5)
+        for index in range(2):
+            stage.now += 5_000
+            task = stage.hand_off()
+            assert task == job.task_id(index)
+            self.prove(stage, task)
+        assert stat(stage, "sent") == "2"
+        stage.now += 5_000
+        task = stage.hand_off()
+        self.prove(stage, task, task)
+        assert stat(stage, "sent") == "3"
+
+    def test_late_proofs_of_several_in_one_call(self, stage: Stage) -> None:
+        """Their number is busy with none of them any more."""
+        stage.connect()
+        job = stage.routed(3)
+        tasks = []
+        for index in range(3):
+            stage.now += 130_000
+            tasks.append(stage.hand_off())
+            stage.hello(f"i{index}")
+            stage.claim(tasks[-1], epoch=index + 1)
+            stage.settle(tasks[-1], "unknown", from_="c", reason="LEASE_ENDED")
+        self.prove(stage, *tasks)
+        assert (stage.states(job), stat(stage, "sent")) == ("SSS", "3")
+
+    def test_another_day_and_the_first_one_again(self, stage: Stage) -> None:
+        stage.connect()
+        job = stage.routed(3)
+        for day, index in ((DAY, 0), ("2025-10-10", 1), (DAY, 2)):
+            stage.now += 5_000
+            assert stage.hand_off() == job.task_id(index)
+            self.prove(stage, job.task_id(index), day=day)
+        assert stat(stage, "sent") == "2"
+        assert stage.redis.get(keys.session_stats(SESSION, "2025-10-10", "sent")) == "1"
+
+
+def test_a_correction_counts_what_nobody_had_counted_and_ends_with_the_others(stage: Stage) -> None:
+    """A job of which nothing went out has no such count yet; it must not stay behind when the others go."""
+    job, task, _ = stage.claimed()
+    stage.fail(task)
+    assert not stage.redis.exists(keys.job_sent(job.job_id))
+    stage.sent(task)
+    stage.adds_up(job)
+    assert 0 < stage.redis.ttl(keys.job_sent(job.job_id)) <= stage.redis.ttl(keys.job_total(job.job_id))

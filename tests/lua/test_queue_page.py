@@ -127,7 +127,7 @@ def test_single_sends_for_later_are_counted(stage: Stage) -> None:
 
 def test_what_its_number_and_the_fleet_wait_for_comes_with_it(stage: Stage) -> None:
     stage.redis.hset(keys.phone(PHONE), "timezone", "UTC")
-    stage.redis.hset(keys.pacer(PHONE), mapping={"waitReason": "DAILY_CAP", "waitUntil": T0 + HOUR})
+    stage.set_pacer(waitReason="DAILY_CAP", waitUntil=T0 + HOUR)
     stage.redis.hset(keys.fleet(), mapping={"paused": 1})
     found = page(stage)
     assert found.phone == {"waitReason": "DAILY_CAP", "waitUntil": str(T0 + HOUR), "timezone": "UTC"}

@@ -61,7 +61,9 @@ def run(stage: Stage, *, together: bool) -> dict[str, object]:
     told = proofs(handed)
     for orders in [told] if together else [[one] for one in told]:
         value_of(stage.caller.rows("prove_sent", orders=orders))
-    return {key: value for key, value in stage.dump().items() if key != keys.events()}
+    found = {key: value for key, value in stage.dump().items() if key != keys.events()}
+    ended = stage.redis.zrange(keys.messages_ended(), 0, -1)
+    return found | {keys.messages_ended(): sorted(" ".join(ended).split())}
 
 
 def test_what_is_stored_is_the_same(server: LiveServer) -> None:

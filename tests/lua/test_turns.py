@@ -321,6 +321,6 @@ class TestCancel:
     def test_its_stats_live_as_long_as_configured(self, stage: Stage) -> None:
         job = stage.routed(1)
         stage.cancel(job)
-        assert stage.redis.ttl(keys.job_sent(job.job_id)) == stage.config.stats_ttl
+        assert stage.redis.ttl(keys.job_total(job.job_id)) == stage.config.stats_ttl
         assert stage.redis.ttl(keys.job(job.job_id)) == stage.config.job_ttl
         assert stage.redis.ttl(keys.job_contacts(job.job_id, 0)) == stage.config.job_ttl

@@ -16,7 +16,7 @@ from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import DAY, PHONE, Stage, recipient, value_of
+from .stage import DAY, HOUR, PHONE, SESSION, T0, Stage, recipient, value_of
 
 RULES = Rules(parse(read_policy("demo")))
 PHONES = [f"97254000000{number}" for number in range(3)]
@@ -59,19 +59,19 @@ def test_a_queue_entry_that_is_no_task(busy: Stage, entry: str) -> None:
 @pytest.mark.parametrize("field", ["sends", "failures"])
 def test_the_rest_of_the_fleet_is_still_to_be_read(busy: Stage, field: str) -> None:
     """By routers, SmartGuard and the gateway: one number they cannot read is one they do not fill."""
-    busy.redis.hset(keys.pacer(PHONES[1]), field, "no times")
+    busy.set_pacer(PHONES[1], **{field: "no times"})
     assert [phone.facts.phone for phone in value_of(busy.store.pacers.fleet(page=2))] == [PHONES[0], PHONES[2]]
-    _spoil(busy, keys.pacer(PHONES[0]))
+    busy.redis.hset(keys.pace(), PHONES[0], "no pacing")
     assert [phone.facts.phone for phone in value_of(busy.store.pacers.fleet(page=2))] == [PHONES[2]]
 
 
 def test_a_day_without_its_count(busy: Stage) -> None:
-    busy.redis.hset(keys.pacer(PHONES[1]), "capDay", "2999-01-01")
+    busy.set_pacer(PHONES[1], capDay="2999-01-01")
     assert step(busy).handed_off == 3
 
 
 def test_a_job_whose_places_cannot_be_written(busy: Stage) -> None:
-    task = json.loads(busy.redis.lindex(keys.queue(PHONES[1]), -1))["task"]
+    task = busy.queue(PHONES[1])[0]
     _spoil(busy, keys.job_routes(task.partition(":")[0]))
     assert step(busy).handed_off == 2
     assert kinds(busy).count("PHONE_UNREADABLE") == 1
@@ -164,11 +164,10 @@ def test_what_came_back_only_half_frees_its_number_later(busy: Stage) -> None:
     step(busy)
     bad = busy.pacer(PHONES[1])["unsettled"]
     busy.now += 61_000
-    busy.redis.hset(keys.pacer(PHONES[1]), "gapMs", "no time")
-    busy.redis.hset(keys.pacer(PHONES[1]), "sends", "1-1")
+    busy.set_pacer(PHONES[1], gapMs="no time", sends=f"{T0}{T0}s")
     _sweep(busy)
     assert (busy.byte(bad), busy.pacer(PHONES[1])["unsettled"]) == ("r", bad)
-    busy.redis.hset(keys.pacer(PHONES[1]), "gapMs", "5000")
+    busy.set_pacer(PHONES[1], gapMs=5000)
     used = busy.pacer(PHONES[1])["capUsed"]
     busy.now += ASIDE_MS
     _sweep(busy)
@@ -217,19 +216,19 @@ def test_an_order_that_fails_in_the_middle_of_a_batch(busy: Stage) -> None:
 
 
 def test_a_job_whose_states_cannot_be_read(busy: Stage) -> None:
-    task = json.loads(busy.redis.lindex(keys.queue(PHONES[1]), -1))["task"]
+    task = busy.queue(PHONES[1])[0]
     _spoil(busy, keys.job_states(task.partition(":")[0]))
     assert step(busy).handed_off == 2
     assert kinds(busy).count("PHONE_UNREADABLE") == 1
 
 
 def test_facts_that_no_one_can_read(busy: Stage) -> None:
-    busy.redis.hset(keys.pacer(PHONES[1]), "capUsed", "many")
+    busy.set_pacer(PHONES[1], capUsed="many")
     assert step(busy).handed_off == 2
 
 
 def test_a_timezone_this_host_does_not_know(busy: Stage) -> None:
-    busy.redis.hset(keys.phone(PHONES[1]), "timezone", "Mars/Olympus")
+    busy.set_facts(keys.phone(PHONES[1]), timezone="Mars/Olympus")
     assert step(busy).handed_off == 2
 
 
@@ -239,9 +238,9 @@ def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stag
     stage.connect()
     match what:
         case "seq":
-            stage.redis.hset(keys.pacer(PHONE), "seq", "x")
+            stage.set_pacer(seq="x")
         case "pacer":
-            _spoil(stage, keys.pacer(PHONE))
+            stage.redis.hset(keys.pace(), PHONE, "no pacing")
         case _:
             stage.redis.set(keys.queue(PHONE), "no list")
     later = {"send_at": stage.now + 60_000} if what == "queue of later" else {}
@@ -252,7 +251,7 @@ def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stag
     with pytest.raises(redis.ResponseError):
         value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now))
     assert stage.dump() == before
-    stage.redis.delete(keys.pacer(PHONE), keys.queue(PHONE))
+    stage.redis.delete(keys.pace(), keys.queue(PHONE))
     assert value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now)).code == "OK"
     queue = stage.queue(PHONE, keys.queue_p2 if priority == 2 else keys.queue)
     assert (queue, stage.states(job)) == (([], "s") if later else ([job.task_id(0)], "r"))
@@ -261,7 +260,7 @@ def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stag
 def test_a_send_that_came_twice_and_fails_is_not_called_accepted(stage: Stage) -> None:
     """A customer's retry may come in the same call as the first."""
     stage.connect()
-    stage.redis.hset(keys.pacer(PHONE), "seq", "x")
+    stage.set_pacer(seq="x")
     job = stage.new_job(1, single=True, phone=PHONE)
     order = {
         "job": job.job_id, "json": "{}", "task": job.task_id(0), "contact": recipient(1), "phone": PHONE,
@@ -295,3 +294,79 @@ def test_what_ends_all_at_once_is_ended_in_parts(busy: Stage) -> None:
         busy.now += 5_001
     first = next(facts for facts in looks[0] if facts.phone == PHONES[0])
     assert len(first.heads) == 200
+
+
+@pytest.fixture
+def damaged(busy: Stage) -> Stage:
+    """What is kept of the second number's pacing cannot be read."""
+    busy.redis.hset(keys.pace(), PHONES[1], "no pacing")
+    return busy
+
+
+def test_a_statistic_that_cannot_be_written_holds_up_no_number(busy: Stage) -> None:
+    step(busy)
+    task = busy.pacer(PHONES[1])["unsettled"]
+    _spoil(busy, keys.pacer(PHONES[1]))
+    assert busy.sent(task).code == "OK"
+    assert "unsettled" not in busy.pacer(PHONES[1])
+
+
+def test_an_order_that_fails_leaves_nothing_half_done_for_the_next(busy: Stage) -> None:
+    """Two proofs about one number in a call: what the first had begun to change must not be written by the second."""
+    step(busy)
+    task = busy.pacer(PHONES[1])["unsettled"]
+    busy.set_pacer(PHONES[1], gapMs="no time", sends=f"{T0}{T0}s")
+    before = busy.pacer(PHONES[1])["unsettled"]
+    orders = [
+        {"task": task, "outcome": outcome, "whatsappId": "x", "statsDay": DAY, "now": busy.now}
+        for outcome in ("sent", "delivered")
+    ]
+    first, _ = value_of(busy.caller.rows("prove_sent", orders=orders))
+    assert first.startswith("!")
+    assert busy.pacer(PHONES[1])["unsettled"] == before
+
+
+def test_a_hand_over_of_a_damaged_number_is_not_half_taken_back(busy: Stage) -> None:
+    step(busy)
+    task = busy.pacer(PHONES[1])["unsettled"]
+    busy.redis.hset(keys.pace(), PHONES[1], "no pacing")
+    with pytest.raises(redis.ResponseError):
+        busy.settle(task, "returned", from_="h", reason="r", unitBack=True)
+    assert (busy.byte(task), busy.outbox(busy.redis.hget(keys.message(task), "sessionId"))) == ("h", [task])
+    assert busy.redis.zscore(keys.deadlines(), task) is not None
+
+
+@pytest.mark.parametrize("key", [keys.scheduled, keys.task_retry])
+def test_what_comes_back_to_a_damaged_number_waits_and_the_others_come(stage: Stage, key: keys.Key) -> None:
+    stage.connect()
+    stage.connect("s2", "972500000002")
+    stage.hello()
+    stage.hello("i2", "s2")
+    tasks = []
+    for session, phone in ((SESSION, PHONE), ("s2", "972500000002")):
+        if key is keys.scheduled:
+            job, _ = stage.send(recipient(len(tasks)), phone, send_at=T0 + 10)
+            tasks.append(job.task_id(0))
+            continue
+        stage.routed(1, first=len(tasks), phone=phone)
+        (facts,) = [facts for facts in stage.look() if facts.phone == phone]
+        assert stage.apply(facts, stage.to_send(facts.heads[0], session)) == "OK"
+        tasks.append(facts.heads[0].task)
+        stage.claim(tasks[-1], session=session)
+        stage.retry(tasks[-1], at=T0 + 10)
+    stage.redis.hset(keys.pace(), PHONE, "no pacing")
+    stage.now += 10
+    assert stage.release().released == 1
+    assert stage.redis.zrange(key(), 0, -1, withscores=True)[0][1] == stage.now + 60_000
+    assert stage.queue("972500000002") == [tasks[1]]
+    assert "PHONE_UNREADABLE" in kinds(stage)
+
+
+def test_whoever_looks_at_many_sees_the_others(damaged: Stage) -> None:
+    operators = damaged.store.operators
+    sessions = [(f"s{number}", phone) for number, phone in enumerate(PHONES)]
+    assert len(value_of(operators.last_minute(sessions, now_ms=damaged.now))) == len(PHONES)
+    assert damaged.call("measure_fleet", offset=0, limit=10, now=damaged.now, worst=1, usageSince=0)["phones"] >= 3
+    damaged.redis.zadd(keys.due(), dict.fromkeys(PHONES, damaged.now + HOUR))
+    value_of(operators.look_at_all(now_ms=damaged.now))
+    assert {damaged.due_at(phone) for phone in PHONES} == {damaged.now}

@@ -16,7 +16,7 @@ from paceline.store import keys
 from paceline.store.jobs import TaskRoute
 
 from .invariants import Snapshot, check
-from .stage import T0, Stage, recipient, value_of
+from .stage import T0, Stage, pacer_of, recipient, value_of
 
 SESSIONS = {"s1": "972500000001", "s2": "972500000002"}
 PHONES = sorted(SESSIONS.values())
@@ -59,7 +59,7 @@ class Walk:
             if byte in TERMINAL:
                 self.ends[task] = byte
         for phone in PHONES:
-            pacer = seen.get(keys.pacer(phone), {})
+            pacer = pacer_of(seen.get(keys.pace(), {}).get(phone, ""))
             used = self.used[phone, pacer.get("capDay", "")]
             assert int(pacer.get("capUsed", 0)) >= used, "a unit came back although its message went out"
 
@@ -74,6 +74,21 @@ class Walk:
         if rng.random() < 0.7:
             self.stage.hello(f"i{rng.random()}", session)
         self.stage.event(session, connection="CONNECTED")
+
+    def terms_change(self, rng: Random) -> None:
+        """What a look goes by, beside its own: another pace, another rate, a connection that comes and goes."""
+        session, said = rng.choice(sorted(SESSIONS)), {"by": "k", "now_ms": self.stage.now}
+        operators = self.stage.store.operators
+        match rng.randrange(3):
+            case 0:
+                delay = {"maxDelayMs": rng.randrange(60_000)}
+                value_of(operators.set_pacer(session, set_=delay, remove=[], **said))  # type: ignore[arg-type]
+            case 1:
+                rpm = rng.choice([None, 2, 5])
+                value_of(operators.set_rpm(session, rpm, exceeds_trust=False, **said))  # type: ignore[arg-type]
+            case _:
+                self.stage.event(session, connection="RECONNECTING")
+                self.stage.event(session, connection="CONNECTED")
 
     def suppression(self, rng: Random) -> None:
         to = recipient(rng.randrange(PEOPLE))
@@ -239,5 +254,6 @@ WEIGHTS: dict[Callable[[Walk, Random], None], int] = {
     Walk.dispatch: 14, Walk.work: 14, Walk.late_word: 5, Walk.route: 7, Walk.sweep: 2, Walk.release: 4,
     Walk.time_passes: 2, Walk.accept: 3, Walk.send: 2,
     Walk.end_job: 1, Walk.worker_starts: 1, Walk.suppression: 1, Walk.a_day_passes: 1,
+    Walk.terms_change: 1,
 }  # fmt: skip
 ACTIONS = list(WEIGHTS)

@@ -20,8 +20,8 @@ from paceline.kits.stepping import Bell, Step, keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.settings import Settings
 
-PACERS = 2
-"""Loops that serve due phones: one decides while the other waits for Redis. They share the work as two dispatchers
+PACERS = 3
+"""Loops that serve due phones: one decides while others wait for Redis. They share the work as several dispatchers
 do."""
 
 

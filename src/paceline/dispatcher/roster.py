@@ -123,7 +123,9 @@ class Roster:
         """As they are now; one that was removed meanwhile is left out."""
         views = [view for view in await self._store.sessions.many(ids, now_ms=now_ms) if view is not None]
         phones = await self._phones([view.phone for view in views])
-        minutes = await self._store.operators.last_minute([view.session_id for view in views], now_ms=now_ms)
+        minutes = await self._store.operators.last_minute(
+            [(view.session_id, view.phone) for view in views], now_ms=now_ms
+        )
         return [
             row_of(view, phones[view.phone], minute, self._rules, now_ms=now_ms)
             for view, minute in zip(views, minutes, strict=True)

@@ -65,7 +65,7 @@ class Watching:
         connected = {view.session_id: view.phone for view in sessions if view.connection == CONNECTED}
         watched = await self._store.operators.watch(list(dict.fromkeys(connected.values())))
         by_phone = {phone.facts.phone: phone for phone in watched}
-        minutes = await self._store.operators.last_minute(list(connected), now_ms=now_ms)
+        minutes = await self._store.operators.last_minute(list(connected.items()), now_ms=now_ms)
         items = [
             session_metrics(session, by_phone[phone], minute, self._rules, now_ms=now_ms)
             for (session, phone), minute in zip(connected.items(), minutes, strict=True)

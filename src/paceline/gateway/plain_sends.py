@@ -79,8 +79,7 @@ class PlainSends:
             accepted: Accepted = await ticket
             if accepted.code not in ("SUPPRESSED", "BOUND"):
                 return _encode(intake.receipt(job, phone, when, accepted))
-            if when is not None:
-                picture.take_back(phone)
+            picture.take_back(phone)
             if accepted.code == "SUPPRESSED":
                 raise suppressed()
             sticky, is_unseen = accepted.sticky, False

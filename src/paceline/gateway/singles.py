@@ -65,8 +65,11 @@ class Singles:
 
     def one_less(self, phone: str) -> None:
         """One for now, of priority 1, that does not come after all."""
-        self._added[phone, False][0] -= 1
-        self._before -= 1
+        added = self._added.get((phone, False))
+        # Of a number that cannot send nothing was counted.
+        if added is not None and added[0] > 0:
+            added[0] -= 1
+            self._before -= 1
 
     def _line(self, seen: FleetPhone, at_ms: int, is_locked: bool) -> Line | None:
         second = at_ms // SECOND_MS

@@ -11,16 +11,20 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from paceline.kits.logging import answering
 
+log = structlog.stdlib.get_logger(__name__)
 T = TypeVar("T")
 
 HEAD_END = b"\r\n\r\n"
 HEAD_BYTES = 1_024
+HEAD_LINES = 24
+"""Of a head that is remembered: each costs far more in memory than its bytes."""
 HEADS_KEPT = 4_096
-"""Heads that are remembered: one for each caller and length of a body. A few megabytes at most; then anew."""
+"""Heads that are remembered: one for each caller and length of a body. Some twenty megabytes at most; then anew."""
 
 
 JSON_LINES = (
@@ -72,8 +76,13 @@ class Ticket:
 
     def set_result(self, answer: Any) -> None:
         self._answer, self._is_done = answer, True
-        if self.resume is not None:
+        if self.resume is None:
+            return
+        try:
             self.resume()
+        except Exception:
+            # Those whose answers came with this one wait for theirs.
+            log.exception("a brief request could not be gone on with")
 
     def set_exception(self, error: BaseException) -> None:
         self._error = error

@@ -16,7 +16,7 @@ from litestar import Litestar, Request
 from litestar.types import ASGIApp, Receive, Send
 
 from paceline.kits.bodies import FREE_BYTES, Bodies, BodyLimits, at_hand
-from paceline.kits.brief import HEAD_BYTES, HEADS_KEPT, JSON_LINES, Exchange, Head
+from paceline.kits.brief import HEAD_BYTES, HEAD_LINES, HEADS_KEPT, JSON_LINES, Exchange, Head
 from paceline.kits.brief_run import Run
 from paceline.kits.clock import stopwatch_s
 from paceline.kits.direct import Direct
@@ -85,6 +85,8 @@ class Service:
         """The head of a request that came in one piece and is being answered, if one like it may be brief."""
         route = self._direct.route(scope)
         if route is None or route.brief is None or length > FREE_BYTES or len(head) > HEAD_BYTES:
+            return
+        if len(scope["headers"]) > HEAD_LINES:
             return
         headers = dict(reversed(scope["headers"]))
         is_plain = headers.get(b"content-type") == b"application/json" and not scope["query_string"]

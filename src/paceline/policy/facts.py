@@ -57,6 +57,8 @@ class Head(msgspec.Struct, frozen=True, rename="camel"):
 class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     phone: str
     version: int
+    pace_line: str = ""
+    """What the store has of its pacing; a decision replaces all of it, or nothing."""
     leased_until: int = 0
     """To whoever looked, so that its decision counts only if nobody looked later."""
     created_at: int | None = None

@@ -39,20 +39,20 @@ class Caller:
         raw = await self._link.run(self._scripts[verb], self._encode(given(arguments)).decode())
         return self._decoded(raw, answer)
 
-    def join(self, verb: str, answer: type[T], order: Any) -> Awaitable[T]:
+    def join(self, verb: str, answer: type[T], order: Any, *, most: int = TOGETHER) -> Awaitable[T]:
         """One order to a verb that takes many: with those of others, if there are any at the time."""
-        return self.joined(verb, answer).ask(order)
+        return self.joined(verb, answer, most=most).ask(order)
 
-    def joined(self, verb: str, answer: type[T]) -> Gather | Alone:
+    def joined(self, verb: str, answer: type[T], *, most: int = TOGETHER) -> Gather | Alone:
         if verb not in self._joined:
-            self._joined[verb] = self.together(partial(self._call_all, verb, answer))
+            self._joined[verb] = self.together(partial(self._call_all, verb, answer), most=most)
         return self._joined[verb]
 
-    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]]) -> Gather | Alone:
+    def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]], *, most: int = TOGETHER) -> Gather | Alone:
         """For one question to a call that takes many: with those of others, if there are any at the time."""
         if not self._link.is_shared:
             return Alone(call)
-        return Gather(call, most=TOGETHER, abreast=ABREAST, enough=ENOUGH)
+        return Gather(call, most=most, abreast=ABREAST, enough=ENOUGH)
 
     async def _call_all(self, verb: str, answer: type[T], orders: list[Any]) -> list[T | Exception]:
         rows = await self.rows(verb, orders=orders)

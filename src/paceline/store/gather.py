@@ -120,6 +120,8 @@ class Alone:
 
 
 def _fail(orders: list[tuple[Order, Answered]], error: Exception) -> None:
+    # Whoever goes on with it at once adds where it came by; the next is told the error as it was.
+    raised = error.__traceback__
     for _, answered in orders:
         if not answered.done():
-            answered.set_exception(error)
+            answered.set_exception(error.with_traceback(raised))

@@ -13,6 +13,7 @@ from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import Command, RedisError
 from paceline.store.gather import Answered
+from paceline.store.rows import Pace
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -233,11 +234,7 @@ class Jobs:
         """Which of these phones have talked with each recipient."""
         if not phones or not recipients:
             return [frozenset() for _ in recipients]
-        rows = await self._caller.read(*[("ZMSCORE", keys.chats(phone), *recipients) for phone in phones])
-        return [
-            frozenset(phone for phone, row in zip(phones, rows, strict=True) if row[at] is not None)
-            for at in range(len(recipients))
-        ]
+        return [frozenset(known) for known in await self._caller.rows("known_by", phones=phones, people=recipients)]
 
     async def get(self, job_id: str) -> Job | None:
         raw = await self._caller.read_one("GET", keys.job(job_id))
@@ -292,12 +289,13 @@ async def phones_about(caller: Caller, phones: Sequence[str]) -> dict[str, dict[
     for phone in phones:
         commands += [
             ("HGET", keys.phone(phone), "timezone"),
-            ("HMGET", keys.pacer(phone), "waitReason", "waitUntil"),
+            ("HGET", keys.pace(), phone),
         ]
     rows = await caller.read(*commands) if commands else []
     about = {}
-    for phone, zone, (reason, until) in zip(phones, rows[::2], rows[1::2], strict=True):
-        known = {"timezone": zone, "waitReason": reason, "waitUntil": until if reason else None}
+    for phone, zone, text in zip(phones, rows[::2], rows[1::2], strict=True):
+        pace = Pace.of(text.partition("\n")[0]) if text else Pace()
+        known = {"timezone": zone, "waitReason": pace.wait_reason, "waitUntil": pace.wait_reason and pace.wait_until}
         about[phone] = {name: value for name, value in known.items() if value}
     return about
 

@@ -41,11 +41,15 @@ job_contacts = Key(
 )
 job_routes = Key("job:routes:{}", "HASH", "task index to phone while it lies in that phone's queue; router, hand-off")
 job_total = Key("job:stats:{}:total", "STRING", "contacts accepted; gateway")
-job_sent = Key("job:stats:{}:sent", "STRING", "messages that went out; lib/task.lua")
-job_failed = Key("job:stats:{}:failed", "STRING", "messages given up; lib/task.lua")
+job_sent = Key("job:stats:{}:sent", "STRING", "messages that went out, absent while there are none; lib/task.lua")
+job_failed = Key("job:stats:{}:failed", "STRING", "messages given up, absent while there are none; lib/task.lua")
 job_open = Key("job:stats:{}:open", "STRING", "messages without an end; the job closes at 0; lib/task.lua")
 job_done_emitted = Key("job:stats:{}:doneEmitted", "STRING", "set once, by whoever closed the job; lib/task.lua")
-task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tools; settling")
+messages_ended = Key(
+    "messages:ended", "ZSET", "ids of messages that went out, many in one member, by when they are forgotten; settling"
+)
+kept_until = Key("keys:kept", "ZSET", "keys that are written together with others, by when they are dropped; settling")
+task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tools; settling; kept like its message")
 idempotency = Key("idempotency:{}:{}", "HASH", "one Idempotency-Key of one API key; gateway; forgotten after 24 h")
 job_events = Key("jobs:events", "LIST", "the last 2,000 job events; scripts")
 incidents = Key("antiban:incidents", "LIST", "the last 200 incidents; scripts")
@@ -73,13 +77,20 @@ phone = Key(
     "HASH",
     "createdAt, timezone, cooldownUntil, quarantined, restriction, an operator's pacing, sessions …; scripts",
 )
-phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
-pacer = Key(
-    "pacer:{}",
+phone_facts = Key(
+    "phones:facts",
     "HASH",
-    "version, unsettled, sends, failures, gap, the day's units, waitReason, marks (urgent, parkedAt); scripts",
+    "phone to what policies read of it and its sessions, as text; looks make it, whoever changes any of it drops it",
 )
-chats = Key("chats:{}", "ZSET", "people a number has talked with, by when; settling, inbound")
+phone_sessions = Key("phone:sessions:{}", "SET", "the sessions of a number; orchestrator")
+pace = Key(
+    "phones:pace",
+    "HASH",
+    "phone to its pacing as text (lib/25_pace.lua): unsettled, gap, the day's units, why it waits; scripts",
+)
+sends = Key("phones:sends", "HASH", "phone to its past sends as text: when on the wire, whether proven; settling")
+pacer = Key("pacer:{}", "HASH", "its sessions' failed attempts of a minute, its turn under GLOBAL_RPM; scripts")
+chats = Key("chats:{}", "ZSET", "people who wrote to a number, by when; inbound")
 due = Key("dispatch:due", "ZSET", "phones with work by the earliest time they may be handed a task; scripts")
 queue = Key("queue:session:{}", "LIST", "tasks of a phone, priority 1; pushed left, taken right")
 queue_p2 = Key("queue:session:{}:p2", "LIST", "priority 2, taken before 1")
@@ -119,6 +130,7 @@ epoch_floor = Key(
 session = Key(
     "session:{}", "HASH", "phone, driver, connection, authorisation, epoch, instanceId, lastSeen …; orchestrator"
 )
+sessions_seen = Key("sessions:seen", "HASH", "session to when it was last heard of; orchestrator")
 session_status = Key("session:status:{}", "STRING", "the connection state, for other tools; orchestrator")
 session_qr = Key("session:qr:{}", "STRING", "the QR text while linking and its end, JSON; orchestrator; ends with it")
 session_pairing = Key(
@@ -131,9 +143,11 @@ session_events = Key("session:events:{}", "LIST", "the last 200 events of a sess
 session_rpm = Key("config:session:{}:rpm", "STRING", "an rpm override; operator, SmartGuard")
 session_rpm_source = Key("config:session:{}:rpm:source", "STRING", "who set it: manual or smartguard")
 metric = Key(
-    "metrics:session:{}:{}", "ZSET", "sent60s, routed60s, failed60s: one member per event of the last minute; scripts"
+    "metrics:session:{}:{}",
+    "STRING",
+    "sent60s, routed60s, failed60s: of a session's last minute when it was last told, for other tools; settling",
 )
-outbox = Key("session:outbox:{}", "LIST", "task ids handed over, not claimed; hand-off")
+outbox = Key("session:outbox:{}", "LIST", "tasks handed over, not claimed, as they lay in their queue; hand-off")
 processing = Key(
     "session:outbox:processing:{}", "LIST", "task ids a worker holds, or whose end is unknown; claim, settle"
 )

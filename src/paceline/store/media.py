@@ -11,6 +11,7 @@ from paceline.domain.jobs import decode_job
 from paceline.domain.media import Media, is_ref
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
+from paceline.store.rows import task_of
 
 TASKS_LOOKED_AT = 256
 """Of what a session holds. It holds one task, and those whose end is unknown."""
@@ -51,11 +52,11 @@ class MediaBook:
 
     async def held(self, session: str, ref: str) -> Media | None:
         """The file, if a task that lies in this session's outbox or in its worker's hands needs it."""
-        tasks = await self._caller.read(
+        holds, waiting = await self._caller.read(
             ("LRANGE", keys.processing(session), 0, TASKS_LOOKED_AT - 1),
             ("LRANGE", keys.outbox(session), 0, TASKS_LOOKED_AT - 1),
         )
-        named = [parse_task_id(task) for group in tasks for task in group]
+        named = [parse_task_id(task) for task in (*holds, *map(task_of, waiting))]
         job_ids = list(dict.fromkeys(task[0] for task in named if task))
         jobs = await self._caller.read(*[("GET", keys.job(job_id)) for job_id in job_ids]) if job_ids else []
         for raw in jobs:

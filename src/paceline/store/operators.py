@@ -163,13 +163,10 @@ class Operators:
             found += (await self._caller.call("watch_phones", WatchedPhones, phones=page)).phones
         return found
 
-    async def last_minute(self, sessions: Sequence[str], *, now_ms: int) -> list[LastMinute]:
-        names = ("sent60s", "routed60s", "failed60s")
-        commands = [
-            ("ZCOUNT", keys.metric(id_, name), f"({now_ms - MINUTE_MS}", "+inf") for id_ in sessions for name in names
-        ]
-        counts = iter(await self._caller.read(*commands) if commands else [])
-        return [LastMinute(*map(int, row)) for row in zip(counts, counts, counts, strict=True)]
+    async def last_minute(self, sessions: Sequence[tuple[str, str]], *, now_ms: int) -> list[LastMinute]:
+        """Of sessions and their phones."""
+        answer = await self._caller.rows("last_minute", sessions=sessions, now=now_ms)
+        return [LastMinute(*row) for row in answer]
 
     # Decisions about one number
 

@@ -12,6 +12,8 @@ from paceline.store.caller import Answer, Caller, given
 from paceline.store.rows import Row, facts_of
 
 PROOFS = frozenset(("sent", "delivered", "read"))
+PROOFS_TOGETHER = 64
+"""Proofs in one call: nobody waits for them but a worker that has sent already, so many may share it."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -157,7 +159,7 @@ class Outbox:
         """See settle_task.lua for what each outcome takes, and prove_sent.lua for what proves that it went out."""
         if outcome in PROOFS:
             order = given({"task": task, "outcome": outcome, "now": now_ms, **facts})
-            return await self._caller.join("prove_sent", Settled, order)
+            return await self._caller.join("prove_sent", Settled, order, most=PROOFS_TOGETHER)
         return await self._caller.call(
             "settle_task", Settled, task=task, outcome=outcome, now=now_ms, **{"from": from_}, **facts
         )

@@ -10,7 +10,7 @@ import structlog
 from paceline.policy.dispatch import Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
-from paceline.store.rows import Row, facts_of
+from paceline.store.rows import Pace, Row, facts_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -28,6 +28,8 @@ class Due(Answer, frozen=True):
 class Released(Answer, frozen=True):
     released: int = 0
     next_at: int | None = None
+    forgets: bool = False
+    """More is to be forgotten."""
 
 
 class FleetPhone(msgspec.Struct, frozen=True):
@@ -69,10 +71,6 @@ class _Look(Answer, frozen=True):
     parked: int = 0
 
 
-class _HandedOff(Answer, frozen=True):
-    codes: list[str] = []
-
-
 class Pacers:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -84,18 +82,20 @@ class Pacers:
         )
         if code != "OK":
             return Due(code)
-        next_at, *rows = found
+        next_at, flags, *rows = found
         leased_until = now_ms + lease_ms
         phones: list[PhoneFacts] = []
         unreadable: list[str] = []
-        for row, heads, more, free_at, due_at in rows:
+        for phone, facts, pace, sends, seen, heads, more, free_at, due_at in rows:
             try:
-                facts = facts_of(
-                    row, heads, more=more == 1, global_free_at=free_at, due_at=int(due_at), leased_until=leased_until
-                )
-                phones.append(facts)
+                phones.append(
+                    facts_of(
+                        [phone, facts, pace, sends, seen, flags], heads, more=more == 1, global_free_at=free_at,
+                        due_at=int(due_at), leased_until=leased_until,
+                    )
+                )  # fmt: skip
             except (ValueError, TypeError, msgspec.MsgspecError):
-                unreadable.append(row[0])
+                unreadable.append(phone)
         return Due(code, phones, next_at, unreadable)
 
     async def look(self, phone: str, *, now_ms: int) -> FleetPhone | None:
@@ -111,18 +111,20 @@ class Pacers:
     ) -> list[str]:
         """Applies each, or says why not. With `api` a task waits to be posted to the orchestrator instead of going
         straight into an outbox."""
-        until = now_ms + handoff_ttl_ms
         orders = [
-            {
-                "phone": facts.phone, "version": facts.version, "leasedUntil": facts.leased_until,
-                "steps": decision.steps, "final": _final(decision.final, handoff_until=until, api=api),
-            }
+            (
+                facts.phone, str(facts.version), facts.leased_until, decision.steps or False,
+                *_applied(facts, decision.final, now_ms=now_ms, api=api),
+            )
             for facts, decision in decisions
         ]  # fmt: skip
-        return (await self._caller.call("hand_off", _HandedOff, now=now_ms, orders=orders)).codes
+        until = str(now_ms + handoff_ttl_ms)
+        return await self._caller.rows("hand_off", now=now_ms, handoffUntil=until, orders=orders)
 
-    async def release_due(self, *, now_ms: int, limit: int) -> Released:
-        return await self._caller.call("release_due", Released, now=now_ms, limit=limit)
+    async def release_due(self, *, now_ms: int, limit: int, forget: int = 0) -> Released:
+        """What waited for its time comes back. With `forget`, messages that went out longer ago than they are kept are
+        dropped, those of so many settlings."""
+        return await self._caller.call("release_due", Released, now=now_ms, limit=limit, forget=forget)
 
     async def fleet(self, *, page: int = 500) -> list[FleetPhone]:
         """Every phone, read page by page so that no single call stalls Redis."""
@@ -151,18 +153,37 @@ def _fleet_phone(found: Row) -> FleetPhone | None:
         return None
 
 
-def _final(final: Send | Wait | Idle, *, handoff_until: int, api: bool) -> dict[str, Any]:
-    if isinstance(final, Send):
-        head = final.head
-        also: dict[str, Any] = {} if final.cap is None else {"cap": final.cap}
-        also |= {"api": True} if api else {}
-        also |= {"single": True} if head.single else {}
-        return {
-            "kind": "send", "entry": head.entry, "task": head.task, "to": head.to, "priority": head.priority,
-            "expiresAt": head.expires_at, "session": final.session_id, "sendAfter": final.send_after_ms,
-            "gapMs": final.gap.ms, "gapKey": final.gap.key, "day": final.day, "handoffUntil": handoff_until, **also,
-        }  # fmt: skip
+def _applied(facts: PhoneFacts, final: Send | Wait | Idle, *, now_ms: int, api: bool) -> tuple[str, tuple[Any, ...]]:
+    """The phone's pacing as it shall be, and what else there is to do, as hand_off.lua reads both."""
+    pace = _moved_on(facts, now_ms)
+    if isinstance(final, Idle):
+        return pace.line, ("idle",)
+    if final.gap is not None:
+        pace.gap_ms, pace.gap_key = str(final.gap.ms), final.gap.key
     if isinstance(final, Wait):
-        gap = {} if final.gap is None else {"gapMs": final.gap.ms, "gapKey": final.gap.key}
-        return {"kind": "wait", "until": final.until_ms, "reason": final.reason, **gap}
-    return {"kind": "idle"}
+        pace.wait_reason, pace.wait_until = final.reason, str(final.until_ms)
+        return pace.line, ("wait", pace.wait_until, final.reason)
+    head = final.head
+    day, used = with_unit(facts, final.day)
+    if final.cap is not None and used > final.cap:
+        return _moved_on(facts, now_ms).line, ("refused", "CAP")
+    pace.cap_day, pace.cap_used = day, str(used)
+    pace.unsettled, pace.holder, pace.slot = head.task, final.session_id, str(final.send_after_ms)
+    pace.more, pace.wait_reason = "1" if facts.more or len(facts.heads) > 1 else "", ""
+    return pace.line, (
+        "send", head.entry, head.task, head.to, str(head.priority), str(head.expires_at), final.session_id,
+        pace.slot, final.day, pace.cap_day, head.single, api,
+    )  # fmt: skip
+
+
+def with_unit(facts: PhoneFacts, day: str) -> tuple[str, int]:
+    """Which day a unit is taken of, and how many of it are used with this one. A day counted further than this one (the
+    phone's zone was changed) keeps counting: it can only be too strict."""
+    return (facts.cap_day, facts.cap_used + 1) if facts.cap_day >= day else (day, 1)
+
+
+def _moved_on(facts: PhoneFacts, now_ms: int) -> Pace:
+    """This look was used: a second order from it is stale."""
+    pace = Pace.of(facts.pace_line)
+    pace.version, pace.last_now = str(facts.version + 1), str(now_ms)
+    return pace

@@ -5,6 +5,7 @@ A value that is absent comes as None in a plain reply and as False inside JSON. 
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -14,21 +15,138 @@ from paceline.policy.pacing import PacerFields
 
 Row = list[Any]
 _NO_FIELDS = PacerFields()
-_COMMAS = str.maketrans("-", ",")
+REMEMBERED = 65_536
+"""Phones whose facts are read once as long as nothing changes them; some kilobyte each."""
+SEND = 27
+"""Characters of one past send: two times of thirteen digits, and whether it is proven."""
 
 
-class _Entry(msgspec.Struct):
-    """A task as it lies in a queue."""
+class _Entry(msgspec.Struct, array_like=True):
+    """A task as it lies in a queue (`entry_of` in the scripts)."""
 
     task: str
     to: str
-    expires_at: int = msgspec.field(name="expiresAt")
+    expires_at: int
     priority: int
-    tz: str | None = None
+    seq: int
+    at: int
+    tz: str = ""
     single: bool = False
 
 
 _decode_entry = msgspec.json.Decoder(_Entry).decode
+
+
+class Pace(msgspec.Struct, array_like=True):
+    """The first line of a phone's pacing, field by field as the scripts have it (lib/25_pace.lua)."""
+
+    version: str = "0"
+    last_now: str = ""
+    unsettled: str = ""
+    holder: str = ""
+    slot: str = ""
+    more: str = ""
+    gap_ms: str = ""
+    gap_key: str = ""
+    cap_day: str = ""
+    cap_used: str = ""
+    wait_reason: str = ""
+    wait_until: str = ""
+    last_sent: str = ""
+    sent_by: str = ""
+    told: str = ""
+    day: str = ""
+
+    @staticmethod
+    def of(line: str) -> "Pace":
+        return _decode_pace(line)
+
+    @property
+    def line(self) -> str:
+        return _encode(self).decode()
+
+
+_decode_pace = msgspec.json.Decoder(Pace).decode
+_decode_marks = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def pacing_text(pace: Pace, *, failures: str = "") -> str:
+    """A phone's pacing as it is stored, for tests and benchmarks that begin in the middle of a day."""
+    return f"{pace.line}\n{_encode(('', '', '', '', failures)).decode()}"
+
+
+def sends_text(sends: Sequence[tuple[int, int]]) -> str:
+    """The same for its past sends: from when to when each was on the wire."""
+    return "".join(f"{start:013d}{end:013d}s" for start, end in sends)
+
+
+class _Session(msgspec.Struct, frozen=True, rename="camel"):
+    """What seldom changes about a session, as it is stored."""
+
+    id: str
+    connection: str = "STOPPED"
+    paused: str = ""
+    rpm: str = ""
+    rpm_source: str = ""
+
+
+class _Stored(msgspec.Struct, frozen=True, rename="camel"):
+    """What seldom changes about a phone, as it is stored (`facts_of` in the scripts)."""
+
+    created_at: str = ""
+    timezone: str = ""
+    rpm_changed_at: str = "0"
+    restriction: str = ""
+    restricted_until: str = "0"
+    cooldown_until: str = "0"
+    quarantined: str = ""
+    min_delay_ms: str = ""
+    max_delay_ms: str = ""
+    burst_limit: str = ""
+    burst_cooldown_ms: str = ""
+    rpm: str = ""
+    sessions: tuple[_Session, ...] = ()
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """The same as policies have it."""
+
+    created_at: int | None
+    timezone: str | None
+    rpm_override: int | None
+    rpm_source: str
+    rpm_changed_at: int
+    pacer: PacerFields
+    restriction: str
+    restricted_until: int
+    cooldown_until: int
+    quarantined: bool
+    sessions: tuple[_Session, ...]
+
+
+_decode_stored = msgspec.json.Decoder(_Stored).decode
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _known(text: str) -> _Known:
+    """Of JSON, or of a text of a look, in which that is the second of three lines."""
+    stored = _decode_stored(text if text.startswith("{") else text.split("\n")[1])
+    fields = (stored.min_delay_ms, stored.max_delay_ms, stored.burst_limit, stored.burst_cooldown_ms, stored.rpm)
+    rpm, source = _override(stored.sessions)
+    return _Known(
+        created_at=int(stored.created_at) if stored.created_at else None,
+        timezone=stored.timezone or None,
+        rpm_override=rpm,
+        rpm_source=source,
+        rpm_changed_at=int(stored.rpm_changed_at),
+        pacer=PacerFields(*[int(value) if value else None for value in fields]) if any(fields) else _NO_FIELDS,
+        restriction=stored.restriction,
+        restricted_until=int(stored.restricted_until),
+        cooldown_until=int(stored.cooldown_until),
+        quarantined=stored.quarantined == "1",
+        sessions=stored.sessions,
+    )
 
 
 def facts_of(
@@ -40,72 +158,82 @@ def facts_of(
     due_at: int = 0,
     leased_until: int = 0,
 ) -> PhoneFacts:
-    phone, about, pace, sessions, fleet = row
-    created_at, timezone, rpm_changed_at, restriction, restricted_until, cooldown_until, quarantined, *fields, _ = about
-    version, wire, failures, last_sent, unsettled, gap_ms, gap_key, cap_day, cap_used, *_ = pace
+    phone, facts, text, wire, seen, (paused, stopped) = row
+    known = _known(facts)
+    line, marks = text.split("\n")
+    pace, failures = _decode_pace(line), _decode_marks(marks)[-1]
     starts, sends = _moments(wire) if wire else ((), ())
-    rpm, source = _override(sessions) if sessions else (None, "")
     return PhoneFacts(
         phone=phone,
-        version=int(version or 0),
+        version=int(pace.version),
+        pace_line=line,
         due_at=due_at,
         leased_until=leased_until,
-        created_at=int(created_at) if created_at else None,
-        timezone=timezone or None,
-        rpm_override=rpm,
-        rpm_source=source,
-        rpm_changed_at=int(rpm_changed_at or 0),
-        pacer=_fields(fields) if any(fields) else _NO_FIELDS,
-        restriction=restriction or "",
-        restricted_until=int(restricted_until or 0),
+        created_at=known.created_at,
+        timezone=known.timezone,
+        rpm_override=known.rpm_override,
+        rpm_source=known.rpm_source,
+        rpm_changed_at=known.rpm_changed_at,
+        pacer=known.pacer,
+        restriction=known.restriction,
+        restricted_until=known.restricted_until,
         failures=tuple(map(int, failures.split(","))) if failures else (),
-        last_sent_at=int(last_sent or 0),
+        last_sent_at=int(pace.last_sent or 0),
         global_free_at=int(global_free_at),
-        fleet_stopped=fleet[1] == "1",
-        cooldown_until=int(cooldown_until or 0),
-        quarantined=quarantined == "1",
-        fleet_paused=fleet[0] == "1",
-        unsettled=unsettled or None,
+        fleet_stopped=stopped == "1",
+        cooldown_until=known.cooldown_until,
+        quarantined=known.quarantined,
+        fleet_paused=paused == "1",
+        unsettled=pace.unsettled or None,
         starts=starts,
         sends=sends,
-        gap_ms=int(gap_ms or 0),
-        gap_key=gap_key or "",
-        cap_day=cap_day or "",
-        cap_used=int(cap_used or 0),
-        sessions=tuple(map(_session, sessions)) if sessions else (),
+        gap_ms=int(pace.gap_ms or 0),
+        gap_key=pace.gap_key,
+        cap_day=pace.cap_day,
+        cap_used=int(pace.cap_used or 0),
+        sessions=_sessions(known, seen),
         heads=tuple(map(_head, heads)),
         more=more,
     )
 
 
+def _sessions(known: _Known, seen: Sequence[str | None] | str | None) -> tuple[SessionFacts, ...]:
+    """`seen`: when each was heard of; of a phone with one session that of this one."""
+    times = seen if isinstance(seen, list) else (seen,)
+    return tuple(
+        [
+            SessionFacts(session.id, session.connection, int(at or 0), session.paused == "1")
+            for session, at in zip(known.sessions, times, strict=False)
+        ]
+    )
+
+
 def _moments(wire: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """`from-at,from-at …`: when each of the last messages was on the wire, at the earliest and at the latest."""
-    both = tuple(map(int, wire.translate(_COMMAS).split(",")))
-    return both[::2], both[1::2]
+    """When each of the last messages was on the wire, at the earliest and at the latest (`with_send`)."""
+    if len(wire) % SEND:
+        raise ValueError("these are no sends")
+    places = range(0, len(wire), SEND)
+    return tuple([int(wire[at : at + 13]) for at in places]), tuple([int(wire[at + 13 : at + 26]) for at in places])
 
 
-def _override(sessions: Sequence[Row]) -> tuple[int | None, str]:
+def _override(sessions: Sequence[_Session]) -> tuple[int | None, str]:
     """The slowest of its sessions'."""
     rpm, source = None, ""
-    for *_, known, by in sessions:
-        if known and (rpm is None or int(known) <= rpm):
-            rpm, source = int(known), by or ""
+    for session in sessions:
+        if session.rpm and (rpm is None or int(session.rpm) <= rpm):
+            rpm, source = int(session.rpm), session.rpm_source
     return rpm, source
-
-
-def _fields(row: Row) -> PacerFields:
-    return PacerFields(*[int(value) if value else None for value in row])
-
-
-def _session(row: Row) -> SessionFacts:
-    id_, connection, last_seen, paused, _, _ = row
-    return SessionFacts(id_, connection or "STOPPED", int(last_seen or 0), paused == "1")
 
 
 def _head(row: Row) -> Head:
     entry, state, pinned, maybe_sent, suppressed, is_known, job_paused, free_at = row
     item = _decode_entry(entry)
     return Head(
-        entry, item.task, item.to, state, item.expires_at, item.tz, suppressed == "1", pinned or None,
+        entry, item.task, item.to, state, item.expires_at, item.tz or None, suppressed == "1", pinned or None,
         maybe_sent == "1", is_known == "1", job_paused == "1", int(free_at), item.priority, item.single,
     )  # fmt: skip
+
+
+def task_of(entry: str) -> str:
+    """The task of an entry of a queue or an outbox."""
+    return _decode_entry(entry).task

@@ -31,6 +31,9 @@ AUDIT_KEPT = 200_000
 INCIDENTS_KEPT = 10_000
 """Incidents for those who follow them: an hour of a fleet in which everything fails."""
 
+CHATS_LOOKED = 50
+"""Messages of a person that are looked at for who wrote to them; their last fifty tell."""
+
 INBOUND_KEPT = 1_000
 """Ids of received messages remembered per number, to tell each once: far more than a worker repeats at a time."""
 
@@ -54,7 +57,7 @@ class ScriptConfig(msgspec.Struct, frozen=True):
     events_kept: int = 100_000
     """Events in the stream; the oldest make room (in whole blocks of Redis, so some more are kept)."""
     chats_kept: int = CHATS_KEPT
-    """People a number remembers to have talked with; who was not talked to for longest is forgotten."""
+    """People a number remembers to have heard from; who has not written for longest is forgotten."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -147,9 +150,11 @@ def _generated(config: ScriptConfig) -> str:
         "person_kept": PERSON_KEPT,
         "warm_ms": WARM_MS,
         "inbound_kept": INBOUND_KEPT,
+        "chats_looked": CHATS_LOOKED,
         "audit_kept": AUDIT_KEPT,
         "incidents_kept": INCIDENTS_KEPT,
     }
+    steps = ", ".join(f"{byte} = {number}" for number, byte in enumerate(states.WENT_OUT, 1))
     told = ", ".join(f"{byte} = '{event}'" for byte, event in BYTE_EVENT.items())
     # What goes into commands and nothing else is text already: Redis writes a number out anew each time.
     constants = ", ".join(
@@ -159,6 +164,7 @@ def _generated(config: ScriptConfig) -> str:
         f"local NEXT = {{{moves}}}\n"
         f"local EVENT = {{{told}}}\n"
         f"local WENT_OUT, TERMINAL = '{states.WENT_OUT}', '{states.TERMINAL}'\n"
+        f"local STEP = {{{steps}}}\n"
         f"local WISH = {{{_wishes()}}}\n"
         f"local C = {{wake_channel = '{keys.WAKE_CHANNEL}', {constants}}}\n"
     )

@@ -94,9 +94,10 @@ class _Line:
         self.is_open = True
 
     async def ask(self, packed: bytes, count: int) -> list[Any]:
+        is_sent = not self._unsent and self._sends_at_once(packed)
         question = _Question(count, self._loop)
         self._asked.append(question)
-        if self._unsent or not self._sends_at_once(packed):
+        if not is_sent:
             self._unsent.append(packed)
             self._more.set()
         return await question.done

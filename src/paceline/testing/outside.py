@@ -5,11 +5,13 @@ A thing that took time is known by two moments: it had not happened before `bega
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from paceline.policy.pacing import PacerFields
+from paceline.store.rows import task_of
 from paceline.testing.plans import JobPlan
 
 if TYPE_CHECKING:
@@ -145,12 +147,13 @@ class Outside:
     def tap(self, name: str, argument: str, answer: str | list[str], now_ms: int) -> None:
         """One order to Redis, carried out at this moment."""
         order = msgspec.json.decode(argument)
+        if name == "hand_off":
+            self._hand_off(order, list(answer), now_ms)
+            return
         if isinstance(answer, list):
             (order,), (answer,) = order["orders"], answer
         if '"code":"OK"' not in answer:
             return
-        if name == "hand_off":
-            order["codes"] = msgspec.json.decode(answer)["codes"]
         if name == "stop_received":
             order["confirmed"] = '"confirmed":true' in answer
         if name == "route_chunk":
@@ -179,21 +182,21 @@ class Outside:
     def _claim_outbox(self, order: dict[str, Any], now_ms: int) -> None:
         self.claims.append(Claim(now_ms, order["now"], order["task"], order["session"]))
 
-    def _hand_off(self, batch: dict[str, Any], now_ms: int) -> None:
-        for order, code in zip(batch["orders"], batch["codes"], strict=True):
+    def _hand_off(self, batch: dict[str, Any], codes: list[str], now_ms: int) -> None:
+        for (phone, _, _, steps, _, final), code in zip(batch["orders"], codes, strict=True):
             # One may be refused after its steps were made.
             if code not in ("STALE", "CLOCK_BACK"):
-                self._handed(order, code == "OK", batch["now"], now_ms)
+                self._handed(phone, steps or (), final if code == "OK" else ["refused"], batch["now"], now_ms)
 
-    def _handed(self, order: dict[str, Any], done: bool, asked_ms: int, now_ms: int) -> None:
-        for step in order.get("steps", ()):
+    def _handed(self, phone: str, steps: Sequence[Any], final: list[Any], asked_ms: int, now_ms: int) -> None:
+        for step in steps:
             if step["kind"] == "park":
-                task = msgspec.json.decode(step["entry"])["task"]
-                self.parked.append(Placed(now_ms, task, order["phone"], step["reason"], asked_ms))
-        if done and order["final"]["kind"] == "send":
-            task = msgspec.json.decode(order["final"]["entry"])["task"]
-            self.handed.append(Placed(now_ms, task, order["phone"]))
-            self._last_with[task] = order["phone"]
+                task = task_of(step["entry"])
+                self.parked.append(Placed(now_ms, task, phone, step["reason"], asked_ms))
+        if final[0] == "send":
+            task = final[2]
+            self.handed.append(Placed(now_ms, task, phone))
+            self._last_with[task] = phone
 
     def _settle_task(self, order: dict[str, Any], now_ms: int) -> None:
         if order["outcome"] == "parked":

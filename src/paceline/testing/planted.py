@@ -6,7 +6,7 @@ _PROVISIONER = "paceline.orchestrator.provisioner.Provisioner"
 
 BUGS = [
     Bug("the task is taken from the queue but not put into the outbox", "I1", {
-        "hand_off.lua": ("call('LPUSH', K.outbox(final.session), task)", "")}, seeds=(-1,)),
+        "hand_off.lua": ("call('RPOPLPUSH', key, outbox)", "call('RPOP', key)")}, seeds=(-1,)),
     Bug("a task given back is not put back", "I1", {
         "settle_task.lua": ("  put_back(phone, {about.entry})\n", "")}, seeds=(43, 55)),
     Bug("a parked task is forgotten", "I1", {
@@ -18,10 +18,10 @@ BUGS = [
         "prove_sent.lua": ("if not move(o.task, PROOF[o.outcome], o.now, byte)",
                            "if has('FEXO', byte) or not move(o.task, PROOF[o.outcome], o.now, byte)")}, seeds=(-22,)),
     Bug("everything is called expired", "I1", {
-        "30_phone.lua": (""" .. ',"expiresAt":' .. ms(fields.expiresAt)""", """ .. ',"expiresAt":0'""")},
+        "30_phone.lua": (" .. ',' .. ms(fields.expiresAt)", " .. ',0'")},
         seeds=(41, 43)),
     Bug("every other message is called suppressed", "I1", {
-        "60_heads.lua": ("is_suppressed(item.to, item.task)", "item.seq % 2 == 0")}, seeds=(54,)),
+        "60_heads.lua": ("is_suppressed(item.to, item.task)", "tonumber(item.to) % 2 == 0")}, seeds=(54,)),
     Bug("every failure is final", "I1", python=("paceline.policy.retry.after_failure", "_no_second_try"),
         seeds=(-30,)),
     Bug("an unknown outcome is sent again although it must be held", "I2",
@@ -30,13 +30,12 @@ BUGS = [
         seeds=(43, 14)),
     Bug("a repeat that is cut off counts as not sent", "I2",
         python=("paceline.worker.recovery.answer_for_pending", "_forgets_the_second_try"), seeds=(-36,)),
-    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("if on_wire then\n", "if false then\n")}, seeds=(-20,)),
+    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("    keep_sends(phone, sends)\n", "")}, seeds=(-20,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
         seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),
         seeds=(-1,)),
-    Bug("the daily unit is not counted", "I4", {
-        "hand_off.lua": ("'capUsed', whole(used + 1),", "'capUsed', whole(used),")}, seeds=(8, 36)),
+    Bug("the daily unit is not counted", "I4", python=("paceline.store.pacers.with_unit", "_no_unit"), seeds=(8, 36)),
     Bug("hours are those of the server", "I4", python=("paceline.policy.hours.phone_zone", "_server_zone"),
         seeds=(50,)),
     Bug("the gate lets everything pass", "I4", python=("paceline.policy.gate.decide", "_always_give"), seeds=(-8, 13)),
@@ -63,7 +62,7 @@ BUGS = [
         seeds=(24, 14)),
     Bug("stop is looked up only at intake", "I9", {
         "60_heads.lua": ("is_suppressed(item.to, item.task)", "false"),
-        "hand_off.lua": ("is_suppressed(final.to, final.task)", "false"),
+        "hand_off.lua": ("is_suppressed(to, task)", "false"),
         "open_claim.lua": ("is_suppressed(about.to, task)", "false"),
         "claim_outbox.lua": ("is_suppressed(about.to, a.task)", "false")}, seeds=(-26,)),
     Bug("cancel forgets what is routed", "I9", {"cancel_job.lua": ("'qrspth'", "'q'")}, seeds=(33,)),
@@ -110,7 +109,7 @@ BUGS = [
       entry = call('RPOP', K.queue(phone))
     end
   end
-""")}, seeds=(-11,)),
+""")}, seeds=(-29,)),
     Bug("a warm chat moves to another number", "I2", python=("paceline.policy.routing.Sticky.is_warm", "_never_warm"),
         seeds=(-17,)),
     Bug("the number a job names is ignored", "I2",
@@ -147,7 +146,7 @@ BUGS = [
         "open_claim.lua": ("jobPaused = job_is_paused((split(task)))", "jobPaused = false"),
         "claim_outbox.lua": ("if job_is_paused((split(a.task))) then", "if false then")}, seeds=(-14,)),
     Bug("a paused session goes on", "I9", {
-        "30_phone.lua": ("{id, unpack(known, 1, 5)}", "{id, known[1], known[2], false, known[4], known[5]}"),
+        "30_phone.lua": ("known.id = id", "known.id, known.paused = id, nil"),
         "open_claim.lua": ("sessionPaused = known.paused == '1'", "sessionPaused = false"),
         "claim_outbox.lua": ("if call('HGET', K.session(a.session), 'paused') == '1' then", "if false then")},
         seeds=(-23,)),
@@ -212,7 +211,7 @@ BUGS = [
     Bug("every try has an id of its own", "events",
         python=("paceline.gateway.deliveries.public_id", "_another_id"), seeds=(-27,)),
     Bug("an end is told again with every word about it", "events", {
-        "20_task.lua": ("for step = (string.find(WENT_OUT, from, 1, true) or 0) + 1, last do",
+        "20_task.lua": ("for step = (STEP[from] or 0) + 1, last do",
                         "for step = 1, last do")}, seeds=(-27,)),
     # SEND_MODE=api.
     Bug("a hand-over by post is forgotten", "I1", {

@@ -12,6 +12,7 @@ from paceline.domain.ids import whatsapp_id
 from paceline.orchestrator.provisioner import Provisioner
 from paceline.orchestrator.runners.base import Seen
 from paceline.policy import gate, pacing, retry, routing, smartguard
+from paceline.policy.facts import PhoneFacts
 from paceline.policy.trust import Level, Policy
 from paceline.worker import decisions, servertime
 from paceline.worker.book import Entry
@@ -71,6 +72,10 @@ _next_slot = pacing.next_slot
 
 def _half_a_rest(pace: pacing.Pace, sends: Any, gap_ms: int, starts: Any = None) -> int:
     return _next_slot(pace, sends, gap_ms // 2, starts)
+
+
+def _no_unit(facts: PhoneFacts, day: str) -> tuple[str, int]:
+    return day, facts.cap_used
 
 
 def _server_zone(phone: str, timezone: str | None) -> str:

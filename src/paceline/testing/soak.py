@@ -5,8 +5,8 @@
 Each morning a job for the whole fleet is posted; there is some trouble all day, and every night all workers are started
 anew. What was sent that day is then held against what was accepted, and forgotten here, as memory is what is measured.
 Redis counts its TTLs in real time, so each evening a day is taken off every TTL. They and the workers' journals are
-shortened to a few days, the stream of events to one, and whom a number has talked with to as many people as it writes
-to in these days: what is kept for a month by default could not show in a month that it is freed.
+shortened to a few days, the stream of events to one: what is kept for a month by default could not show in a month that
+it is freed.
 """
 
 import argparse
@@ -86,7 +86,6 @@ class SoakWorld(World):
             job_ttl=kept_s,
             session_days_ttl=kept_s,
             events_kept=a_day,
-            chats_kept=max(1, KEPT_DAYS * a_day // len(self.scenario.phones)),
         )
 
 

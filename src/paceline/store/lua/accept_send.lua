@@ -5,9 +5,9 @@
 --    isUnseen: nobody has looked this person up, and the phone was chosen as for somebody new
 -- Returns for each, in a plain list, OK {position} | EXISTS | QUEUE_FULL (over `limit` single sends wait for that phone) | NO_MEDIA (the file
 -- is not stored any more); of one that is unseen SUPPRESSED | BOUND {phone, at, warm} too: the phone was to be chosen with this in mind.
-local jobs, strangers, unseen, met, accepted = {}, {}, {}, {}, {}
+local jobs, phones, strangers, unseen, met, accepted = {}, {}, {}, {}, {}, {}
 for i, o in ipairs(a.orders) do
-  jobs[i] = K.job(o.job)
+  jobs[i], phones[i] = K.job(o.job), o.phone
   if not o.isBound then strangers[#strangers + 1], strangers[#strangers + 2] = K.sticky(o.to), K.person(o.to) end
   if o.isUnseen then unseen[#unseen + 1] = o.to end
 end
@@ -15,6 +15,7 @@ end
 local are_new = call('EXISTS', unpack(jobs)) == 0
 local are_strangers = #strangers > 0 and call('EXISTS', unpack(strangers)) == 0
 look_up_listed(unseen)
+look_up_paces(phones)
 
 -- What speaks against the choice of a phone for somebody who was not looked up.
 local function objection(o, is_stranger)
@@ -40,4 +41,7 @@ local function accept(o)
   return '{"code":"OK","position":' .. position .. '}'
 end
 
-return each(accept, note_arrived, set_noted)
+return each(accept, note_arrived, function()
+  set_noted()
+  write_paces()
+end)

@@ -2,7 +2,7 @@
 -- a: phone, session, by, limit (tasks), upTo? (from the answer before), canceled, failed (so far), now
 -- Returns OK {canceled, failed (may have gone out: it would be a lie to call it canceled), upTo, more, open (in a worker's hands)}.
 -- upTo is the last place given out when it began: what comes into the queue meanwhile was not meant. The last batch writes the incident.
-local pacer, left = K.pacer(a.phone), a.limit
+local left = a.limit
 local ended = {X = a.canceled, F = a.failed}
 
 local function cancel(task)
@@ -35,15 +35,15 @@ for _, task in ipairs(call('SMEMBERS', K.singles(a.phone))) do
 end
 
 -- It stays in the outbox: the next claim or the sweeper finds it ended, frees the phone and gives its unit back.
-local busy = filled(call('HGET', pacer, 'unsettled'))
+local busy = unsettled_of(a.phone)
 if busy and left > 0 and byte_of(busy) == 'h' then cancel(busy) end
 
-local up_to = a.upTo or tonumber(call('HGET', pacer, 'seq') or '0')
+local up_to = a.upTo or tonumber(filled(marks_of(a.phone).seq) or '0')
 for priority = 3, 1, -1 do
   local key = queue_key(a.phone, priority)
   local first = call('LINDEX', key, -1)
   while first and left > 0 do
-    local item = cjson.decode(first)
+    local item = item_of(first)
     if item.seq > up_to then break end
     call('RPOP', key)
     cancel(item.task)
@@ -53,14 +53,14 @@ end
 if left > 0 then
   for _, entry in ipairs(call('ZRANGE', K.parked(a.phone), 0, left - 1)) do
     call('ZREM', K.parked(a.phone), entry)
-    cancel(cjson.decode(entry).task)
+    cancel(item_of(entry).task)
   end
 end
 
 local open = 0
 for _, id in ipairs(call('SMEMBERS', K.phone_sessions(a.phone))) do open = open + call('LLEN', K.processing(id)) end
 if left > 0 then
-  if not busy then score_again(a.phone, a.now, unpack(call('HMGET', K.pacer(a.phone), 'sends', 'gapMs'))) end
+  if not busy and ended.X + ended.F > 0 then score_again(a.phone, a.now, pace_of(a.phone)) end
   if ended.X + ended.F > 0 then
     incident('QUEUE_CANCELED', a.now, {phone = a.phone, sessionId = a.session, by = a.by, canceled = ended.X, failed = ended.F})
     audit('OPERATOR', a.now, {

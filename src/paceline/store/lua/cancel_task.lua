@@ -16,7 +16,7 @@ if phone ~= a.phone and (phone or not ended) then return reply('UNKNOWN') end
 if ended then return reply('ENDED', {state = byte}) end
 if has('cu', byte) then return reply('CLAIMED', {state = byte}) end
 
-local named = '"task":"' .. a.task .. '"'
+local named = '"' .. a.task .. '"'
 local function entry_among(entries)
   for _, entry in ipairs(entries) do
     if string.find(entry, named, 1, true) then return entry end

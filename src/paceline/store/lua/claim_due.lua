@@ -1,7 +1,7 @@
 -- Takes due phones under a short lease and returns their facts.
 -- a: now, lease (ms), limit (phones), heads (tasks looked at per phone), brief (the first task that may go ends the look at a phone)
--- Returns {OK, nextAt or nil, [phone row, head rows, more, globalFreeAt, dueAt] …} | {STOPPED}, as a plain reply: encoding it would cost more than
--- reading it. The lease names this look: hand_off refuses if anybody looked later.
+-- Returns {OK, nextAt or nil, {paused, stopped}, [phone, facts_text, pacing, past sends, when its sessions were heard of, head rows, more, globalFreeAt, dueAt] …}
+-- | {STOPPED}, as a plain reply: encoding it would cost more than reading it. The lease names this look: hand_off refuses if anybody looked later.
 
 -- Rows of tasks in one call, and of tasks that ended in one look at a phone: a job's validity ends for all its numbers in the same moment,
 -- and nobody else is answered meanwhile. The rest has its look in the next call.
@@ -10,12 +10,12 @@ local MOST_ROWS, MOST_ENDED = 500, 200
 -- A task ends visibly when its validity does, also deep in the queue of a phone that cannot send. The earliest end is known,
 -- so the whole queue is read only when something in it has really ended.
 local function add_expired(phone, known, heads, locked)
-  if not known or tonumber(known) > a.now then return end
+  if (tonumber(known) or a.now + 1) > a.now then return end
   local seen, earliest, ended = {}, nil, false
   for _, row in ipairs(heads) do seen[row[1]] = true end
   for priority = 1, 3 do
     for _, entry in ipairs(call('LRANGE', queue_key(phone, priority), 0, -1)) do
-      local item = cjson.decode(entry)
+      local item = item_of(entry)
       if item.expiresAt > a.now then
         earliest = math.min(item.expiresAt, earliest or item.expiresAt)
       else
@@ -26,49 +26,74 @@ local function add_expired(phone, known, heads, locked)
   end
   -- Whoever looks may die before ending them, so the next look has to find them again.
   if ended then return end
-  if earliest then call('HSET', K.pacer(phone), 'minExpiry', ms(earliest)) else call('HDEL', K.pacer(phone), 'minExpiry') end
+  local marks = marks_of(phone)
+  marks.minExpiry = earliest and ms(earliest) or ''
+  put_marks(phone, marks)
 end
 
 local rows = 0
+-- Of a pacing text: whether something urgent may lie there, the earliest end of validity, when something parked wants back.
+local LOOKED_AT = '\n%["[^"]*","([^"]*)","([^"]*)","([^"]*)"'
+
+-- The task at the head, as far as a look has to know it. What we write begins so; whatever else may stand there is read in full.
+local function read_head(entry)
+  local task, to, expires_at = string.match(entry, '^%["([^"\\]+)","(%d+)",(%d+),')
+  if task then return {task = task, to = to, expiresAt = tonumber(expires_at)} end
+  return item_of(entry)
+end
+
+-- When the sessions of all phones of the look were heard of, by their ids; most phones have one.
+local heard = {}
+local function heard_of(ids)
+  if heard[ids] ~= nil then return heard[ids] end
+  local found = {}
+  for id in string.gmatch(ids, '[^,]+') do found[#found + 1] = heard[id] or call('HGET', K.sessions_seen(), id) end
+  return found
+end
 
 -- What is known of a phone and the end of its queue: most of the time the task at its head may go, and no other is looked at.
-local function approach(due_phone)
-  local phone = due_phone.phone
-  local row = phone_row(phone)
-  local priority, entries = served_queue(phone, 2, not filled(row[3][12]))
-  local parked_at = tonumber(filled(row[3][13]))
+local function approach(seen)
+  local phone = seen.phone
+  local urgent, min_expiry, parked_at = string.match(pace_text(phone), LOOKED_AT)
+  local priority, entries = served_queue(phone, 2, urgent == '')
+  parked_at = tonumber(parked_at)
   -- A phone with nothing to do may have something parked that nobody noted.
   local back = (parked_at and parked_at <= a.now or not priority) and unpark(phone, a.now) or 0
   if back > 0 then
-    rows, row = rows + back, phone_row(phone)
+    rows = rows + back
     priority, entries = served_queue(phone, 2)
   end
-  if filled(row[3][12]) and (priority or 1) == 1 then call('HSET', K.pacer(phone), 'urgent', '') end
+  if urgent ~= '' and (priority or 1) == 1 then
+    local marks = marks_of(phone)
+    marks.urgent = ''
+    put_marks(phone, marks)
+  end
+  seen.priority, seen.entries, seen.minExpiry = priority, entries, min_expiry
   -- Where the last look found none that may go, because of something only the policy knows, this one is not brief.
-  local head = a.brief and row[3][11] ~= 'IN_TURN' and #entries > 0 and cjson.decode(entries[#entries])
-  if head and (type(head) ~= 'table' or type(head.task) ~= 'string' or type(head.to) ~= 'string') then error('this is no task') end
-  return {phone = phone, row = row, priority = priority, entries = entries, head = head, dueAt = due_phone.dueAt}
+  seen.head = a.brief and #entries > 0 and not string.find(pace_text(phone), '"IN_TURN"', 1, true) and read_head(entries[#entries])
+  return seen
 end
 
 local function look(seen)
-  local phone, row, entries = seen.phone, seen.row, seen.entries
-  local locked, heads, more, is_clear = is_locked(row, a.now), {}, false, false
+  local phone, entries = seen.phone, seen.entries
+  local ids, restricted_until = string.match(seen.facts, '^(%S*) (%d+)\n')
+  local locked, heads, more, is_clear = tonumber(restricted_until) > a.now, {}, false, false
   if seen.head then
     heads[1], is_clear = head_row(phone, entries[#entries], a.now, locked, seen.head)
     more = #entries > 1 or seen.priority > 1 and ahead(phone, 1) > 1
   end
   if not is_clear and #entries > #heads then heads, more = head_rows(phone, a.heads, a.now, locked, seen.head) end
-  add_expired(phone, row[3][10], heads, locked)
+  add_expired(phone, seen.minExpiry, heads, locked)
   rows = rows + #heads
-  return {row, heads, more and 1 or 0, fleet_free_at(phone, a.now), seen.dueAt}
+  return {phone, seen.facts, pace_text(phone), sends_of(phone), heard_of(ids), heads, more and 1 or 0, fleet_free_at(phone, a.now), seen.dueAt}
 end
 
 -- An operator stopped the dispatchers; `/start` wakes them.
 if fleet_flags()[2] == '1' then return {'STOPPED'} end
 local due = call('ZRANGEBYSCORE', K.due(), '-inf', ms(a.now), 'WITHSCORES', 'LIMIT', '0', whole(a.limit))
-local found, leases, due_phones, until_ms = {'OK', false}, {}, {}, ms(a.now + a.lease)
+local found, leases, due_phones, phones, until_ms = {'OK', false, fleet_flags()}, {}, {}, {}, ms(a.now + a.lease)
 for at = 1, #due, 2 do
-  leases[at], leases[at + 1] = until_ms, due[at]
+  leases[at], leases[at + 1], phones[#phones + 1] = until_ms, due[at], due[at]
   due_phones[#due_phones + 1] = {phone = due[at], dueAt = due[at + 1]}
 end
 -- The leases come first: a phone that cannot be read must not stand at the head for ever, with all others behind it.
@@ -88,7 +113,29 @@ local function for_each(looks, step)
   return done
 end
 
-local looks, tasks, people = for_each(due_phones, approach), {}, {}
+-- The facts of all of them: one question, and one more when their sessions were heard of.
+local function with_facts(looks)
+  if #phones == 0 then return looks end
+  local texts, made, sessions = call('HMGET', K.phone_facts(), unpack(phones)), {}, {}
+  for i, seen in ipairs(looks) do seen.facts = texts[i] end
+  look_up_paces(phones)
+  look_up_sends(phones)
+  looks = for_each(looks, function(seen)
+    if not seen.facts then
+      seen.facts = facts_text(seen.phone)
+      made[#made + 1], made[#made + 2] = seen.phone, seen.facts
+    end
+    local id = string.match(seen.facts, '^([^, ]+) ')
+    if id then sessions[#sessions + 1] = id end
+    return seen
+  end)
+  if #made > 0 then call('HSET', K.phone_facts(), unpack(made)) end
+  if #sessions == 0 then return looks end
+  for i, at in ipairs(call('HMGET', K.sessions_seen(), unpack(sessions))) do heard[sessions[i]] = at end
+  return looks
+end
+
+local looks, tasks, people = for_each(with_facts(due_phones), approach), {}, {}
 for _, seen in ipairs(looks) do
   if seen.head then tasks[#tasks + 1], people[#people + 1] = seen.head.task, seen.head.to end
 end
@@ -96,5 +143,6 @@ end
 gather(tasks)
 look_up_listed(people)
 for _, result in ipairs(for_each(looks, look)) do found[#found + 1] = result end
+if held then write_paces() end
 found[2] = tonumber(call('ZRANGE', K.due(), '0', '0', 'WITHSCORES')[2] or nil) or false
 return found

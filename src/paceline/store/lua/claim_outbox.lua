@@ -3,7 +3,7 @@
 -- Returns OK {token, attempt, resend} | STALE_EPOCH | GONE (not at the head any more, or handed over anew since) | ENDED (canceled or proven sent; to be
 -- cleared) | SUPPRESSED | PAUSED (fleet, number, session or job) | RESTRICTED (a new chat on a number that may start none).
 if not is_newest(a.session, a.epoch) then return reply('STALE_EPOCH') end
-if call('LINDEX', K.outbox(a.session), -1) ~= a.task then return reply('GONE') end
+if task_of(call('LINDEX', K.outbox(a.session), -1) or '') ~= a.task then return reply('GONE') end
 local key = K.message(a.task)
 local about = hash(key)
 if byte_of(a.task) ~= 'h' then return reply('ENDED') end
@@ -15,7 +15,8 @@ if call('HGET', K.session(a.session), 'paused') == '1' then return reply('PAUSED
 if job_is_paused((split(a.task))) then return reply('PAUSED') end
 if is_restricted(about.phone, a.now) and not knows(about.phone, about.to) then return reply('RESTRICTED') end
 if is_suppressed(about.to, a.task) then return reply('SUPPRESSED') end
-call('RPOPLPUSH', K.outbox(a.session), K.processing(a.session))
+call('RPOP', K.outbox(a.session))
+call('LPUSH', K.processing(a.session), a.task)
 move(a.task, 'c', a.now)
 local token = call('INCR', K.token_counter())
 local attempt = call('HINCRBY', key, 'attempts', 1)

@@ -18,7 +18,7 @@ if has('rspth', byte) then return reply('WAITING', {phone = phone}) end
 if byte == 'q' then end_canceled(a.task, a.now) end
 
 -- What ended while it lay in a queue (its job was canceled, it was proven sent) stays there until it comes to the head.
-local named = '"task":"' .. a.task .. '"'
+local named = '"' .. a.task .. '"'
 local function out_of_queues()
   for priority = 1, 3 do
     for _, entry in ipairs(call('LRANGE', queue_key(phone, priority), 0, -1)) do
@@ -37,6 +37,8 @@ local function out_of_schedule()
     if string.find(member, named, 1, true) then call('ZREM', K.scheduled(), member) end
   end
 end
+local session = call('HGET', message, 'sessionId')
+if session then unhand(a.task, session) end
 if phone then out_of_queues() end
 if accepted.single and accepted.sendAt then out_of_schedule() end
 

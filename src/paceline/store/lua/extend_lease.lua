@@ -8,6 +8,6 @@ if not is_newest(a.session, a.epoch) or byte_of(a.task) ~= 'c' or tonumber(about
 -- Never shorter than it was: the worker may write until shortly before the end it was told.
 local lease_until = math.max(tonumber(about[3]), math.min(a.now + a.lease, tonumber(about[2]) + a.longest))
 call('HSET', key, 'leaseUntil', lease_until)
-call('HSET', K.session(a.session), 'lastSeen', a.now, 'claimedAt', a.now)
+was_seen(a.session, a.now, 'claimedAt', ms(a.now))
 call('ZADD', K.deadlines(), lease_until, a.task)
 return reply('OK', {leaseUntil = lease_until})

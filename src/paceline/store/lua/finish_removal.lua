@@ -11,7 +11,7 @@ local tasks = 0
 for _, list_key in ipairs({K.outbox(a.session), K.processing(a.session)}) do
   for _, task in ipairs(call('LRANGE', list_key, 0, -1)) do
     tasks = tasks + 1
-    call('ZADD', K.deadlines(), 'LT', a.now, task)
+    call('ZADD', K.deadlines(), 'LT', a.now, task_of(task) or task)
   end
 end
 if tasks > 0 then return reply('BUSY', {tasks = tasks}) end
@@ -23,6 +23,14 @@ call('SET', K.epoch_floor(), ms(math.max(floor, tonumber(known.epoch or '0') + 1
 call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session_pairing(a.session), K.session_commands(a.session),
   K.session_events(a.session), K.session_rpm(a.session), K.session_rpm_source(a.session))
 call('SREM', K.sessions(), a.session)
+call('HDEL', K.sessions_seen(), a.session)
+call('HDEL', K.pacer(known.phone), failed_field(a.session))
+-- Should it come back to this number today, what it sent elsewhere meanwhile counts, too.
+local is_good, pace = pcall(pace_of, known.phone)
+if is_good then
+  pace.day = ''
+  keep_pace(known.phone, pace)
+end
 if known.driver ~= 'simulated' and call('EXISTS', K.sessions_real()) == 1 then call('DECR', K.sessions_real()) end
 call('SREM', K.phone_sessions(known.phone), a.session)
 list_sessions(known.phone)

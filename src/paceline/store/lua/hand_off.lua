@@ -1,9 +1,11 @@
 -- Applies what the policy decided for due phones, each on its own: first its head tasks that do not go, then send, wait or idle.
--- a: now, orders [{phone, version, leasedUntil, steps? [{kind, entry, reason?, untilMs?}], final}]
---    final: {kind: send, entry (and of it task, to, priority, expiresAt), session, sendAfter, gapMs, gapKey, day, cap?, handoffUntil,
---            single? (a single send), api? (by HTTP, not straight to the outbox)}
---         | {kind: wait, until, reason, gapMs?, gapKey?} | {kind: idle}
--- Returns OK {codes}, for each order OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
+-- a: now, handoffUntil, orders [[phone, version (of the pacing it was decided on), leasedUntil, steps (false if none) [{kind, entry, reason?,
+--      untilMs?} …], pace (its first line as it shall be then, lib/25_pace.lua), final]]
+--    final, in this order; what is only written is text:
+--      send, entry, and of it task, to, priority, expiresAt, then session, sendAfter, day, unitDay (whose unit it takes), single (a single
+--        send), api (by HTTP, not straight to the outbox)
+--      | wait, until, reason | idle | refused, code (it must not go, by what it was decided on: looked at again in a second)
+-- Returns for each order, in a plain list, OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
 -- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | ERROR (what is stored of this phone cannot be read).
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
 local END = {expire = 'E', suppress = 'O', fail = 'F'}
@@ -26,161 +28,170 @@ local function finish(phone, item, step)
 end
 
 local function clear(phone, step)
-  local item = cjson.decode(step.entry)
+  local item = item_of(step.entry)
   -- A job that was resumed since the look must not be put aside for minutes.
   if step.reason == 'JOB_PAUSED' and not is_paused((split(item.task))) then return end
   if call('LREM', queue_key(phone, item.priority), -1, step.entry) == 0 then return end
   if step.kind == 'park' then park(phone, item, step) else finish(phone, item, step) end
 end
 
--- This look was used: a second order from it is stale. With it goes what else there is to write about the phone.
-local function mark(phone, version, ...) call('HSET', K.pacer(phone), 'lastNow', NOW, 'version', whole(version + 1), ...) end
+-- What was decided becomes the phone's pacing: its first line, before the marks as they are now.
+local function decided(phone, line)
+  local text = pace_text(phone)
+  paces[phone] = nil
+  keep_text(phone, line .. string.sub(text, string.find(text, '\n', 1, true), -1))
+end
 
 -- A place in the line for the fleet's slots is kept only as long as that is what the phone waits for.
-local function keep_place(phone, final)
-  if final.reason == 'GLOBAL_LIMIT' then
+local function keep_place(phone, kind, reason)
+  if reason == 'GLOBAL_LIMIT' then
     if C.global_rpm > 0 then wait_for_fleet(phone) end
-  elseif final.kind ~= 'send' then
+  elseif kind ~= 'send' then
     leave_line(phone)
   end
 end
 
-local function wait(phone, final, version, expiry)
-  if final.gapMs then
-    mark(phone, version, 'waitReason', final.reason, 'waitUntil', ms(final['until']), 'gapMs', ms(final.gapMs), 'gapKey', final.gapKey)
-  else
-    mark(phone, version, 'waitReason', final.reason, 'waitUntil', ms(final['until']))
-  end
+local function wait(phone, until_text, line)
+  decided(phone, line)
   -- A message that expires or is parked while the phone waits has its look at its own time, not when the phone wakes.
-  local _, parked = first_parked(phone)
-  expiry = tonumber(expiry or nil)
-  call('ZADD', K.due(), ms(math.min(final['until'], expiry or final['until'], parked or final['until'])), phone)
+  local until_ms, _, parked = tonumber(until_text), first_parked(phone)
+  call('ZADD', K.due(), ms(math.min(until_ms, tonumber(marks_of(phone).minExpiry) or until_ms, parked or until_ms)), phone)
   return 'OK'
 end
 
 -- Why the task may not be handed over after all, and when to look again; nil if it may.
-local function refusal(phone, final, byte, unsettled)
+local function refusal(phone, task, to, send_after, byte, unsettled)
   local fleet = fleet_flags()
   if fleet[1] == '1' then return 'PAUSED', a.now + 1000 end
   if fleet[2] == '1' then return 'STOPPED', a.now + 1000 end
   if unsettled then return 'UNSETTLED', a.now + 60000 end
   if byte == '' or not has('rt', byte) then return 'NOT_WAITING', a.now end
-  if is_suppressed(final.to, final.task) then return 'SUPPRESSED', a.now end
-  if is_paused((split(final.task))) then return 'JOB_PAUSED', a.now end
+  if is_suppressed(to, task) then return 'SUPPRESSED', a.now end
+  if is_paused((split(task))) then return 'JOB_PAUSED', a.now end
   -- Two numbers may have looked at the same person at once; the next look parks the message.
-  if frequency_free_at(final.to, final.task, a.now) > a.now then return 'FREQUENCY', a.now end
-  local free_at = fleet_free_at(phone, final.sendAfter)
-  if free_at > final.sendAfter then
+  if frequency_free_at(to, task, a.now) > a.now then return 'FREQUENCY', a.now end
+  if C.global_rpm == 0 then return nil end
+  local free_at = fleet_free_at(phone, tonumber(send_after))
+  if free_at > tonumber(send_after) then
+    local p = pace_of(phone)
+    p.waitReason, p.waitUntil = 'GLOBAL_LIMIT', ms(free_at)
     wait_for_fleet(phone)
-    call('HSET', K.pacer(phone), 'waitReason', 'GLOBAL_LIMIT', 'waitUntil', free_at)
     return 'GLOBAL', math.max(a.now + 1000, free_at - C.lead_ms)
   end
 end
 
--- Takes the task from the head of its queue; false if another stands there now.
-local function take_head(phone, final)
-  local key = queue_key(phone, final.priority)
-  local head = call('RPOP', key)
-  if head == final.entry then return true end
-  if head then call('RPUSH', key, head) end
-  return false
+-- Moves the task from the head of its queue to the outbox, or takes it out of there to be posted. False if another stands there now.
+local function take_head(phone, priority, entry, session, api)
+  local key, outbox = queue_key(phone, tonumber(priority)), K.outbox(session)
+  if api then
+    local head = call('RPOP', key)
+    if head and head ~= entry then call('RPUSH', key, head) end
+    return head == entry
+  end
+  local head = call('RPOPLPUSH', key, outbox)
+  if head and head ~= entry then call('RPUSH', key, call('LPOP', outbox)) end
+  return head == entry
 end
 
 -- What is written for all phones of the batch together.
 local busy, deadlines, outboxes, is_handing = {}, {}, {}, false
 
-local function hand_over(phone, final, version, byte, day, used, tidied)
-  local task = final.task
+-- The task was taken from its queue.
+local function hand_over(phone, line, byte, final)
+  local _, entry, task, to, _, expires_at, session, send_after, day, unit_day, single, api = unpack(final)
   -- Before anything else is written: whatever goes wrong with this one, its deadline will be there.
-  deadlines[#deadlines + 1], deadlines[#deadlines + 2] = ms(final.handoffUntil), task
-  mark(phone, version, 'unsettled', task, 'gapMs', ms(final.gapMs), 'gapKey', final.gapKey, 'capDay', day, 'capUsed', whole(used + 1),
-    'waitReason', '', 'routedTidy', tidy_mark(final.session, a.now))
+  deadlines[#deadlines + 1], deadlines[#deadlines + 2] = a.handoffUntil, task
+  decided(phone, line)
   move(task, 'h', a.now, byte)
   unroute(split(task))
   -- A single send counts as waiting until here.
-  if final.single then call('SREM', K.singles(phone), task) end
-  local fresh = call('HSET', K.message(task), 'entry', final.entry, 'to', final.to, 'phone', phone, 'sessionId', final.session,
-    'expiresAt', ms(final.expiresAt), 'handedOffAt', NOW, 'sendAfter', ms(final.sendAfter), 'day', final.day, 'unitDay', day)
+  if single then call('SREM', K.singles(phone), task) end
+  local fresh = call('HSET', K.message(task), 'entry', entry, 'to', to, 'phone', phone, 'sessionId', session, 'expiresAt', expires_at,
+    'handedOffAt', NOW, 'sendAfter', send_after, 'day', day, 'unitDay', unit_day)
   -- All nine fields are new: nobody wrote of this message before.
   if fresh < 9 then call('HDEL', K.message(task), 'waitReason', 'waitUntil') end
   reserve_fleet(phone, task, a.now)
-  count_for_person(final.to, 'h:' .. task, final.sendAfter)
-  count_minute(final.session, 'routed60s', task, a.now, tidied)
-  if final.api then
+  count_for_person(to, 'h:' .. task, send_after)
+  if api then
     call('HSET', K.message(task), 'handing', 1)
     call('ZADD', K.handing(), NOW, task)
     is_handing = true
   else
-    call('LPUSH', K.outbox(final.session), task)
-    outboxes[#outboxes + 1] = final.session
+    outboxes[#outboxes + 1] = session
   end
   busy[#busy + 1] = phone
 end
 
-local function send(phone, final, version, known)
-  local byte = byte_of(final.task)
-  local code, again_at = refusal(phone, final, byte, filled(known[3]))
-  -- A day counted further than this one (the phone's zone was changed) keeps counting: it can only be too strict.
-  local day, used = final.day, 0
-  if known[4] and known[4] >= final.day then day, used = known[4], tonumber(known[5] or nil) or 0 end
-  if not code and final.cap and used >= final.cap then code, again_at = 'CAP', a.now + 1000 end
-  if not code and not take_head(phone, final) then code, again_at = 'HEAD_CHANGED', a.now end
+local function send(phone, line, final, unsettled)
+  local _, entry, task, to, priority, _, session, send_after, _, _, _, api = unpack(final)
+  local byte = byte_of(task)
+  local code, again_at = refusal(phone, task, to, send_after, byte, filled(unsettled))
+  if not code and not take_head(phone, priority, entry, session, api) then code, again_at = 'HEAD_CHANGED', a.now end
   if code then
-    mark(phone, version)
+    local p = pace_of(phone)
+    p.lastNow = NOW
+    put_pace(phone, p)
     call('ZADD', K.due(), ms(again_at), phone)
     return code
   end
-  hand_over(phone, final, version, byte, day, used, known[9])
+  hand_over(phone, line, byte, final)
   return 'OK'
 end
 
-local function apply(order, leased_until)
-  local phone, final = order.phone, order.final
-  local known = call('HMGET', K.pacer(phone), 'version', 'lastNow', 'unsettled', 'capDay', 'capUsed', 'minExpiry', 'sends', 'gapMs', 'routedTidy')
-  if tonumber(known[1] or '0') ~= order.version then return 'STALE' end
-  if tonumber(known[2] or '0') > a.now then
-    call('ZADD', K.due(), known[2], phone)
+local function apply(order, score)
+  local phone, version, leased_until, steps, line, final = unpack(order)
+  local known, last_now, unsettled = string.match(pace_text(phone), '^%["(%d+)","(%d*)","([^"]*)"')
+  if not known then error('what is kept of its pace cannot be read') end
+  if known == version and (tonumber(last_now) or 0) > a.now then
+    call('ZADD', K.due(), last_now, phone)
     return 'CLOCK_BACK'
   end
-  local score = tonumber(leased_until or nil)
-  if score ~= order.leasedUntil then
-    -- Something with little time left came since the look, or with it: the next look is now.
-    if score and score < order.leasedUntil then call('ZADD', K.due(), 'LT', NOW, phone) end
+  score = tonumber(score or nil)
+  if known ~= version or score ~= leased_until then
+    -- Something changed since the look, or something with little time left came with it: the next look is now.
+    if score and score <= leased_until then call('ZADD', K.due(), 'LT', NOW, phone) end
     return 'STALE'
   end
-  for _, step in ipairs(order.steps or {}) do clear(phone, step) end
-  keep_place(phone, final)
-  if final.kind == 'send' then return send(phone, final, order.version, known) end
-  if final.kind == 'wait' then return wait(phone, final, order.version, known[6]) end
-  mark(phone, order.version)
-  score_again(phone, a.now, known[7], known[8])
+  for _, step in ipairs(steps or {}) do clear(phone, step) end
+  keep_place(phone, final[1], final[3])
+  if final[1] == 'send' then return send(phone, line, final, unsettled) end
+  if final[1] == 'wait' then return wait(phone, final[2], line) end
+  if final[1] == 'refused' then
+    decided(phone, line)
+    call('ZADD', K.due(), ms(a.now + 1000), phone)
+    return final[2]
+  end
+  decided(phone, line)
+  score_again(phone, a.now, pace_of(phone))
   return 'OK'
 end
 
 local codes, phones, tasks, people = {}, {}, {}, {}
 for i, order in ipairs(a.orders) do
-  local final = order.final
-  phones[i] = order.phone
-  if final.kind == 'send' then tasks[#tasks + 1], people[#people + 1] = final.task, final.to end
+  local final = order[6]
+  phones[i] = order[1]
+  if final[1] == 'send' then tasks[#tasks + 1], people[#people + 1] = final[3], final[4] end
 end
 gather(tasks)
 look_up_listed(people)
+look_up_paces(phones)
 local leases = #phones > 0 and call('ZMSCORE', K.due(), unpack(phones))
 for i, order in ipairs(a.orders) do
   local is_good, code = pcall(apply, order, leases[i])
-  if not is_good then put_aside(order.phone, code, a.now) end
+  if not is_good then put_aside(phones[i], code, a.now) end
   codes[i] = is_good and code or 'ERROR'
 end
 if #deadlines > 0 then call('ZADD', K.deadlines(), unpack(deadlines)) end
+write_paces()
 if #busy > 0 then call('ZREM', K.due(), unpack(busy)) end
-local failed = write_gathered()
-for i, order in ipairs(a.orders) do
-  local problem = codes[i] == 'OK' and order.final.task and failed[split(order.final.task)]
-  if problem then
-    put_aside(order.phone, problem, a.now)
-    codes[i] = 'ERROR'
+for job, problem in pairs(write_gathered()) do
+  for i, order in ipairs(a.orders) do
+    if codes[i] == 'OK' and order[6][1] == 'send' and split(order[6][3]) == job then
+      put_aside(phones[i], problem, a.now)
+      codes[i] = 'ERROR'
+    end
   end
 end
 if #outboxes > 0 then wake('outbox:' .. table.concat(outboxes, ',')) end
 if is_handing then wake('handing') end
-return reply('OK', {codes = codes})
+return codes

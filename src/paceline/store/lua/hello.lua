@@ -21,7 +21,7 @@ if known.instanceId ~= a.instance or (known.lifeId or '') ~= life then
   -- Its host's clock may be behind that of the one before, whose late words are known by their epoch.
   call('HSET', key, 'connectionAt', 0, 'restrictionAt', 0)
 end
-call('HSET', key, 'epoch', epoch, 'instanceId', a.instance, 'lifeId', life, 'journalId', a.journal, 'lastSeen', a.now)
+was_seen(a.session, a.now, 'epoch', epoch, 'instanceId', a.instance, 'lifeId', life, 'journalId', a.journal)
 list_sessions(known.phone)
 if known.retired == a.instance then call('HDEL', key, 'retired') end
 local pending, lost = {}, {}

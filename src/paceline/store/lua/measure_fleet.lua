@@ -20,11 +20,11 @@ end
 local function waits_for(pace, kind, queued)
   if kind == 'QUARANTINED' then return kind end
   if queued == 0 then return 'PARKED' end
-  if filled(pace[3]) then return 'UNSETTLED' end
-  return filled(pace[4]) or 'IN_TURN'
+  if filled(pace.unsettled) then return 'UNSETTLED' end
+  return filled(pace.waitReason) or 'IN_TURN'
 end
 
-local function look_at_session(id)
+local function look_at_session(phone, id)
   local known = call('HMGET', K.session(id), 'connection', 'downTold', 'memoryBytes', 'usageAt')
   add(connections, known[1] or 'STOPPED')
   if known[2] == '1' then out.down = out.down + 1 end
@@ -33,8 +33,7 @@ local function look_at_session(id)
     out.workers, out.memory, out.memoryMax = out.workers + 1, out.memory + memory, math.max(out.memoryMax, memory)
   end
   if call('EXISTS', K.session_rpm(id)) == 1 then add(overrides, call('GET', K.session_rpm_source(id)) or 'manual') end
-  local since = '(' .. ms(a.now - 60000)
-  local sent, failed = call('ZCOUNT', K.metric(id, 'sent60s'), since, '+inf'), call('ZCOUNT', K.metric(id, 'failed60s'), since, '+inf')
+  local sent, _, failed = last_minute(phone, id, a.now)
   out.sent, out.failed = out.sent + sent, out.failed + failed
   if failed > 0 then failing[#failing + 1] = {id, sent, failed} end
 end
@@ -42,14 +41,14 @@ end
 local phones = call('ZRANGE', K.phones(), a.offset, a.offset + a.limit - 1)
 for _, phone in ipairs(phones) do
   local queued, parked = ahead(phone, 1), call('ZCARD', K.parked(phone))
-  local pace = call('HMGET', K.pacer(phone), 'capDay', 'capUsed', 'unsettled', 'waitReason')
+  local pace = seen_pace(phone)
   local about = call('HMGET', K.phone(phone), 'quarantined', 'cooldownUntil', 'restriction', 'restrictedUntil', 'createdAt', 'timezone')
   local kind = standing(about)
   add(restricted, kind)
   if queued + parked > 0 then add(waiting, waits_for(pace, kind, queued)) end
   out.queued, out.parked = out.queued + queued, out.parked + parked
-  days[#days + 1] = {phone, tonumber(about[5] or '0'), about[6] or '', pace[1] or '', tonumber(pace[2] or '0')}
-  for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do look_at_session(id) end
+  days[#days + 1] = {phone, tonumber(about[5] or '0'), about[6] or '', pace.capDay, tonumber(filled(pace.capUsed) or '0')}
+  for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do look_at_session(phone, id) end
 end
 
 table.sort(failing, function(x, y) return x[3] > y[3] or (x[3] == y[3] and x[1] < y[1]) end)

@@ -6,7 +6,7 @@ local known = hash(K.session(a.session))
 if not known.phone then return reply('UNKNOWN_SESSION') end
 if tonumber(known.epoch or '0') ~= a.epoch then return reply('STALE_EPOCH') end
 if is_unwanted(known, known.instanceId) then return reply('NOT_WANTED') end
-call('HSET', K.session(a.session), 'lastSeen', a.now, 'claimedAt', a.now)
+was_seen(a.session, a.now, 'claimedAt', ms(a.now))
 if not a.again then believe_claim(a.session, known, not a.commandsOnly, a.now) end
 local pending = {}
 for _, task in ipairs(call('LRANGE', K.processing(a.session), 0, -1)) do pending[#pending + 1] = held_task(task) end
@@ -15,10 +15,11 @@ local commands = commands_of(a.session, a.now)
 if #pending > 0 or #commands > 0 or a.commandsOnly then
   return reply('OK', {pending = not a.commandsOnly and list(pending) or nil, commands = list(commands)})
 end
-local task = call('LINDEX', K.outbox(a.session), -1)
-if not task then return reply('OK') end
+local waiting = call('LINDEX', K.outbox(a.session), -1)
+if not waiting then return reply('OK') end
+local task = task_of(waiting)
 local about = hash(K.message(task))
-local item = cjson.decode(about.entry)
+local item = item_of(about.entry)
 return reply('OK', {
   row = phone_row(known.phone),
   times = {routedAt = item.at, handedOffAt = tonumber(about.handedOffAt)},
@@ -26,7 +27,7 @@ return reply('OK', {
     task = task, to = about.to, tz = item.tz, state = byte_of(task), expiresAt = item.expiresAt,
     sendAfter = tonumber(about.sendAfter), day = about.day, maybeSent = about.maybeSent == '1',
     suppressed = is_suppressed(about.to, task),
-    isKnown = knows(known.phone, about.to), jobPaused = job_is_paused((split(task))),
+    isKnown = not is_restricted(known.phone, a.now) or knows(known.phone, about.to), jobPaused = job_is_paused((split(task))),
     sessionPaused = known.paused == '1',
   },
 })

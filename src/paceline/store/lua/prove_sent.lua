@@ -2,18 +2,41 @@
 -- end. a: orders [{task, outcome (sent | delivered | read), whatsappId, statsDay?, now}]
 -- Returns for each, in a plain list, OK {state, was (the state before)} | REPEAT {state} (known already) | UNKNOWN_TASK.
 local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
+-- A number that was told its person's number so long ago tells it again (bind).
+local BOUND_MS = 3600000
 
 -- Messages by their task, read before anything is written.
 local abouts = {}
 
--- What the whole fleet did, counted for all orders together.
-local tallies = {}
+-- What is written for all orders together: what the whole fleet did, what a session sent today and what other tools read of each task, and
+-- which messages may be forgotten one day.
+local tallies, sent_days, statuses, ended = {}, {}, {}, {}
+
+local function tally(o, name)
+  local minute = name .. whole(math.floor(o.now / 60000))
+  local known = tallies[minute] or {name = name, now = o.now, count = 0}
+  tallies[minute], known.count = known, known.count + 1
+end
 
 local function stat(o, session, name)
-  local minute = name .. whole(math.floor(o.now / 60000))
-  local tally = tallies[minute] or {name = name, now = o.now, count = 0}
-  tallies[minute], tally.count = tally, tally.count + 1
+  tally(o, name)
   count_day(session, o.statsDay, name, 1)
+end
+
+-- A number remembers what it counted last, so that these counts need not be asked for and are written together.
+local function count_sent(o, phone, session)
+  tally(o, 'sent')
+  if not session or not o.statsDay then return end
+  local key, mark, p = K.session_stats(session, o.statsDay, 'sent'), session .. ' ' .. o.statsDay .. ' ', phone and pace_of(phone)
+  local count = sent_days[key] or p and string.sub(p.day, 1, #mark) == mark and tonumber(string.sub(p.day, #mark + 1))
+  if count then
+    count = count + 1
+  else
+    count = call('INCRBY', key, '1')
+    keep_until(key, o.now + tonumber(C.session_days_ttl) * 1000)
+  end
+  sent_days[key] = count
+  if p then p.day = mark .. whole(count) end
 end
 
 local function forget_retry(key, about)
@@ -23,70 +46,89 @@ local function forget_retry(key, about)
 end
 
 -- It has its answer: what stood there while it waited, or when it failed, is past.
-local function now_sent(o, key, about)
-  call('HSET', key, 'whatsappId', o.whatsappId, 'sentAt', about.sentAt or ms(o.now),
-    'history', history_with(about.history, {at = o.now, what = 'sent', by = o.outcome}))
+local function now_sent(o, key, about, byte)
+  local line = '{"at":' .. ms(o.now) .. ',"what":"sent","by":"' .. o.outcome .. '"}'
+  call('HSET', key, 'whatsappId', o.whatsappId, 'sentAt', about.sentAt or ms(o.now), 'history', history_with(about.history, line))
   if about.errorCode or about.waitReason then call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil') end
+  statuses[#statuses + 1], statuses[#statuses + 2], ended[#ended + 1] = K.task_status(o.task), 'SENT', o.task
+  -- One that had ended otherwise has a TTL from then.
+  if EVENT[byte] then call('PERSIST', key) end
 end
 
 local function count_proof(o, session, byte, about)
-  stat(o, session, o.outcome)
+  if not STEP[byte] then count_sent(o, about.phone, session) end
   if o.outcome == 'sent' then return end
-  if not has(WENT_OUT, byte) then stat(o, session, 'sent') end
+  stat(o, session, o.outcome)
   if byte == 'D' then return end
   if o.outcome == 'read' then stat(o, session, 'delivered') end
   count_day(session, o.statsDay, 'deliveryMs', math.max(0, o.now - tonumber(about.sentAt or about.claimedAt or o.now)))
 end
 
+-- Who was given this number when the task came into its queue is bound to it already.
+local function is_bound(about, now)
+  local at = string.match(about.entry or '', '^[^,]+,[^,]+,%d+,%d+,%d+,(%d+)')
+  return at and tonumber(at) > now - BOUND_MS
+end
+
 -- What follows from its having gone out, once.
-local function note_sent(o, phone, session, about, byte)
-  local tidied = free_phone(phone, o.task, about, o.now, true, true)
+local function note_sent(o, phone, about, byte)
+  free_phone(phone, o.task, about, o.now, true, true)
   -- It left that set when it was handed over, unless somebody proves what we never gave out.
   if not has('hcu', byte) then call('SREM', K.singles(phone), o.task) end
   -- A late proof about somebody who was erased brings nothing of them back.
-  if about.to ~= ERASED then
-    bind(about.to, phone, o.now)
-    know_chat(phone, about.to, o.now)
-    wrote_to_person(about.to, o.task, o.now)
-  end
-  if session then count_minute(session, 'sent60s', o.task, o.now, tidied) end
+  if about.to == ERASED then return end
+  if not is_bound(about, o.now) then bind(about.to, phone, o.now) end
+  wrote_to_person(about.to, o.task, o.now)
 end
 
 local function prove(o)
   local byte = split(o.task) and byte_of(o.task) or ''
-  if byte == '' then return reply('UNKNOWN_TASK') end
-  local key, is_first = K.message(o.task), not has(WENT_OUT, byte)
+  if byte == '' then return '{"code":"UNKNOWN_TASK"}' end
+  local key, is_first = K.message(o.task), not STEP[byte]
   -- Read for all of them at first; of a task that is proven twice in one call, again.
   local about = abouts[o.task] or hash(key)
   abouts[o.task] = nil
-  take_from_outbox(o.task, about.sessionId, about.handing, byte)
-  if is_first then
-    forget_retry(key, about)
-    call('SET', K.task_status(o.task), 'SENT', 'EX', C.message_ttl)
-  end
-  if not move(o.task, PROOF[o.outcome], o.now, byte) then return reply('REPEAT', {state = byte}) end
-  if is_first then now_sent(o, key, about) end
+  take_from_outbox(o.task, about, byte)
+  if is_first then forget_retry(key, about) end
+  if not move(o.task, PROOF[o.outcome], o.now, byte) then return '{"code":"REPEAT","state":"' .. byte .. '"}' end
+  if is_first then now_sent(o, key, about, byte) end
   if o.outcome ~= 'sent' then call('HSETNX', key, o.outcome .. 'At', ms(o.now)) end
   count_proof(o, about.sessionId, byte, about)
-  if is_first and about.phone then note_sent(o, about.phone, about.sessionId, about, byte) end
-  call('EXPIRE', key, C.message_ttl)
-  return reply('OK', {state = PROOF[o.outcome], was = byte})
+  if is_first and about.phone then note_sent(o, about.phone, about, byte) end
+  -- Forgotten since: what is written of it now has its own end.
+  if not is_first and not about.sentAt then call('EXPIRE', key, C.message_ttl) end
+  return '{"code":"OK","state":"' .. PROOF[o.outcome] .. '","was":"' .. byte .. '"}'
 end
 
-local tasks, good = {}, {}
+local tasks, good, phones = {}, {}, {}
 for i, order in ipairs(a.orders) do tasks[i] = order.task end
 gather(tasks)
 for _, task in ipairs(tasks) do
   local is_good, about = pcall(hash, K.message(task))
-  if is_good then abouts[task], good[#good + 1] = about, task end
+  if is_good then abouts[task], good[#good + 1], phones[#phones + 1] = about, task, about.phone end
 end
+look_up_paces(phones)
+look_up_sends(phones)
 -- The first write only frees memory, so a proof is taken when Redis is full. What cannot be read keeps its deadline.
 if #good > 0 then call('ZREM', K.deadlines(), unpack(good)) end
-return each(prove, function(answers)
+-- What an order that fails had begun to change of its phone is not written with the next one's.
+local function prove_or_leave(o)
+  local phone = abouts[o.task] and abouts[o.task].phone
+  local is_good, answer = pcall(prove, o)
+  if is_good then return answer end
+  if phone then paces[phone] = nil end
+  error(answer, 0)
+end
+
+return each(prove_or_leave, function(answers)
+  write_paces()
   local failed = write_gathered()
   for i, task in ipairs(tasks) do
     local problem = failed[split(task)]
     if problem then answers[i] = '!' .. said(problem) end
   end
+  for key, count in pairs(sent_days) do statuses[#statuses + 1], statuses[#statuses + 2] = key, whole(count) end
+  if #statuses > 0 then call('MSET', unpack(statuses)) end
+  if #ended > 0 then forget_after(ended, a.orders[1].now) end
   for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
 end)

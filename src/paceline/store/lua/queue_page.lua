@@ -19,13 +19,15 @@ local function wait_of(key)
 end
 
 local function wait_of_phone(phone)
-  local wait = wait_of(K.pacer(phone))
+  local pace = pace_of(phone)
+  local reason = filled(pace.waitReason)
+  local wait = {waitReason = reason, waitUntil = reason and pace.waitUntil or nil}
   wait.timezone = call('HGET', K.phone(phone), 'timezone') or nil
   return wait
 end
 
 local function show(entry, position)
-  local item = cjson.decode(entry)
+  local item = item_of(entry)
   local byte = byte_of(item.task)
   if not has(TERMINAL, byte) then
     items[#items + 1] = {
@@ -41,7 +43,7 @@ local function up_to(key, length, seq)
   local low, high = 0, length
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if cjson.decode(call('LINDEX', key, -middle - 1)).seq <= seq then low = middle + 1 else high = middle end
+    if item_of(call('LINDEX', key, -middle - 1)).seq <= seq then low = middle + 1 else high = middle end
   end
   return low
 end

@@ -51,6 +51,7 @@ call('ZADD', K.phones(), 'NX', a.now, a.phone)
 local oldest = tonumber(call('HGET', K.phone(a.phone), 'createdAt') or nil)
 if not oldest or a.createdAt < oldest then call('HSET', K.phone(a.phone), 'createdAt', a.createdAt) end
 if a.timezone then call('HSET', K.phone(a.phone), 'timezone', a.timezone) end
+forget_facts(a.phone)
 if url then call('HSET', K.sticky_proxy(), a.phone, url) end
 if a.profile then take_profile(a.session, {phone = a.phone}, a.profile, a.now) end
 audit('OPERATOR', a.now, {

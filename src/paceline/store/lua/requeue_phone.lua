@@ -13,7 +13,8 @@ if not is_connected then return reply('NOT_RESTORED') end
 local waiting = ahead(phone, 1) + call('ZCARD', K.parked(phone))
 local changed = call('HDEL', K.phone(phone), 'quarantined') == 1
 if changed then
-  call('HDEL', K.pacer(phone), 'waitReason', 'waitUntil')
+  local pace = pace_of(phone)
+  pace.waitReason, pace.waitUntil = '', ''
   tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'NONE', 'was', 'QUARANTINED')
   incident('QUEUE_REQUEUED', a.now, {phone = phone, sessionId = a.session, by = a.by, waiting = waiting})
   audit('OPERATOR', a.now, {action = 'requeue_phone', phone = phone, sessionId = a.session, by = a.by, waiting = waiting})

@@ -33,7 +33,7 @@ for phone in pairs(phones) do
   if read >= a.entries then break end
   for _, entry in ipairs(call('ZRANGE', K.parked(phone), 0, a.entries - 1)) do
     read = read + 1
-    local task = cjson.decode(entry).task
+    local task = item_of(entry).task
     if split(task) == a.job and call('HGET', K.message(task), 'waitReason') == 'JOB_PAUSED' then
       park_until(phone, a.now, entry)
       released = released + 1

@@ -7,7 +7,7 @@ local key = K.session(a.session)
 local known = hash(key)
 local phone = known.phone
 if not phone then return reply('UNKNOWN_SESSION') end
-call('HSET', key, 'lastSeen', a.now)
+was_seen(a.session, a.now)
 if a.quietMs then call('HSET', key, 'heardAt', a.now - a.quietMs) end
 if a.event then
   call('LPUSH', K.session_events(a.session), a.event)
@@ -32,7 +32,8 @@ end
 if a.quarantine and call('HGET', K.phone(phone), 'quarantined') ~= '1' then
   -- With its reason: the message it was busy with may keep the dispatcher from looking at it for a while.
   call('HSET', K.phone(phone), 'quarantined', 1)
-  call('HSET', K.pacer(phone), 'waitReason', 'QUARANTINED', 'waitUntil', a.now)
+  local pace = pace_of(phone)
+  pace.waitReason, pace.waitUntil = 'QUARANTINED', ms(a.now)
   tell('session.restriction', a.now, 's', a.session, 'phone', phone, 'kind', 'QUARANTINED', 'reason', a.quarantine)
   incident('SESSION_QUARANTINED', a.now, {sessionId = a.session, phone = phone, reason = a.quarantine})
   rescan(phone, a.now)

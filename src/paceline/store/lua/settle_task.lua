@@ -25,6 +25,7 @@ if a.overdue and tonumber(call('ZSCORE', K.deadlines(), a.task) or a.now + 1) > 
 
 -- Before anything is written: what could not go back would wait in no queue.
 if a.outcome == 'returned' or a.outcome == 'parked' then read_entry(about.entry) end
+if phone then marks_of(phone) end
 
 -- Which claim made the outcome unknown is kept: if that same claim turns out untouched, so is the message.
 local function may_have_gone_out()
@@ -52,7 +53,7 @@ if a.outcome == 'unknown' then
   return reply('OK', {state = 'u'})
 end
 
-take_out(a.task, session, about.handing, byte)
+take_out(a.task, about, byte)
 if a.crash then crashed() end
 if a.unitBack then return_unit(phone, about.unitDay) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
@@ -67,6 +68,7 @@ if a.cooldownUntil then
   -- A word that comes late must not shorten a rest that began later.
   local rests = math.max(a.cooldownUntil, tonumber(call('HGET', K.phone(phone), 'cooldownUntil') or '0'))
   call('HSET', K.phone(phone), 'cooldownUntil', rests)
+  forget_facts(phone)
   tell('session.restriction', a.now, 's', session, 'phone', phone, 'kind', 'COOLDOWN', 'until', ms(rests))
   incident('PHONE_COOLDOWN', a.now, {phone = phone, sessionId = session, ['until'] = a.cooldownUntil, code = a.code})
 end
@@ -74,8 +76,8 @@ if a.lockedUntil then restrict(phone, session, 'TIME_LOCKED', a.lockedUntil, a.n
 
 local function failed_attempt()
   call('HSET', key, 'errorCode', a.code, 'errorMessage', a.message)
-  local failures = call('HINCRBY', key, 'failures', 1)
-  note_failure(phone, session, a.task .. '#' .. failures, a.now, a.recipientOnly)
+  call('HINCRBY', key, 'failures', 1)
+  note_failure(phone, session, a.now, a.recipientOnly)
   remember(a.task, {at = a.now, what = a.pinned and 'unknown' or a.outcome, code = a.code, message = a.message})
   incident('SEND_FAILED', a.now, {taskId = a.task, phone = phone, sessionId = session, code = a.code})
 end
@@ -104,7 +106,7 @@ local function back_to_queue()
   end
   if not waits_again(attempts > 0 and 't' or 'r') then return end
   put_back(phone, {about.entry})
-  if call('HGET', K.pacer(phone), 'unsettled') ~= a.task then make_due(phone, a.now) end
+  if unsettled_of(phone) ~= a.task then make_due(phone, a.now) end
 end
 
 local OUTCOME = {}
@@ -152,7 +154,7 @@ end
 function OUTCOME.cleared()
   if not has(TERMINAL, byte) then return end
   -- Two may find it ended at once; the unit goes back with the phone, and so only once.
-  if call('HGET', K.pacer(phone), 'unsettled') == a.task then
+  if unsettled_of(phone) == a.task then
     return_unit(phone, about.unitDay)
     uncount_for_person(about.to, a.task, about.maybeSent == '1')
   end

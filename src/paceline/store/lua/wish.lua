@@ -57,7 +57,7 @@ if change.connection then
 end
 -- What was handed over and nobody claimed goes back now, not when its time is over: another session of the number may go on with it.
 if change.connection then
-  for _, task in ipairs(call('LRANGE', K.outbox(a.session), 0, -1)) do call('ZADD', K.deadlines(), 'XX', 'LT', a.now, task) end
+  for _, task in ipairs(call('LRANGE', K.outbox(a.session), 0, -1)) do call('ZADD', K.deadlines(), 'XX', 'LT', a.now, task_of(task) or task) end
 end
 -- Whoever is told to go is told nothing else.
 if a.wish == 'stop' or a.wish == 'remove' then

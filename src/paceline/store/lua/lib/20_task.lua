@@ -16,10 +16,11 @@ local function gather(tasks)
   for _, task in ipairs(tasks) do
     local job, index = split(task)
     if job then
-      local page = pages[job] or {bytes = {}, asked = {}, reads = {}, writes = {}, unrouted = {}, sent = 0, failed = 0, ended = 0}
-      local reads = page.reads
-      pages[job], page.asked[#page.asked + 1] = page, index
-      reads[#reads + 1], reads[#reads + 2], reads[#reads + 3] = 'GET', 'u8', '#' .. index
+      local page = pages[job]
+        or {bytes = {}, asked = {}, reads = {}, writes = {}, unrouted = {}, told = {{}, {}, {}}, sent = 0, failed = 0, ended = 0}
+      local reads, count = page.reads, #page.asked
+      pages[job], page.asked[count + 1] = page, index
+      reads[count * 3 + 1], reads[count * 3 + 2], reads[count * 3 + 3] = 'GET', 'u8', '#' .. index
     end
   end
   for job, page in pairs(pages) do
@@ -43,7 +44,8 @@ local function put_byte(job, index, to)
   if not page then return call('SETRANGE', K.job_states(job), index, to) end
   local writes = page.writes
   page.bytes[index] = to
-  writes[#writes + 1], writes[#writes + 2], writes[#writes + 3], writes[#writes + 4] = 'SET', 'u8', '#' .. index, whole(string.byte(to))
+  local count = #writes
+  writes[count + 1], writes[count + 2], writes[count + 3], writes[count + 4] = 'SET', 'u8', '#' .. index, whole(string.byte(to))
 end
 
 -- It lies in no phone's queue any more.
@@ -99,9 +101,13 @@ local function close_job(job, now)
   end
 end
 
--- The stats of an ended job may have been freed already; a correction must not bring them back, wrong and for ever.
-local function correct(key, by)
-  if call('EXISTS', key) == 1 then call('INCRBY', key, by) end
+-- The stats of an ended job may have been freed already; a correction must not bring them back, wrong and for ever. A count that comes only
+-- now goes with the others.
+local function correct(job, key, by)
+  local left = call('PTTL', K.job_total(job))
+  if left == -2 then return end
+  call('INCRBY', key, by)
+  if left > 0 then call('PEXPIRE', key, ms(left)) end
 end
 
 -- Messages of a job that went out, were given up, ended; the last to end closes it.
@@ -111,24 +117,43 @@ local function count_in(job, sent, failed, ended, now)
   if ended ~= 0 and call('DECRBY', K.job_open(job), whole(ended)) == 0 then close_job(job, now) end
 end
 
+-- Of a byte: EVENT has an entry if it is an end, STEP how far it went out.
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
 local function count_move(job, index, from, to, now)
-  local goes_out = has(WENT_OUT, to) and not has(WENT_OUT, from)
-  if has(TERMINAL, from) then
-    if from == 'F' then correct(K.job_failed(job), -1) end
+  local goes_out = STEP[to] and not STEP[from]
+  if EVENT[from] then
+    if from == 'F' then correct(job, K.job_failed(job), -1) end
     if not goes_out then return end
-    correct(K.job_sent(job), 1)
+    correct(job, K.job_sent(job), 1)
     job_event('JOB_CORRECTED', job, now, {from = from, to = to})
     tell('job.corrected', now, 'm', job .. ':' .. index, 'from', from, 'to', to)
     return
   end
-  local page, sent, failed, ended = page_of(job), goes_out and 1 or 0, to == 'F' and 1 or 0, has(TERMINAL, to) and 1 or 0
+  local page, sent, failed, ended = page_of(job), goes_out and 1 or 0, to == 'F' and 1 or 0, EVENT[to] and 1 or 0
   if not page then return count_in(job, sent, failed, ended, now) end
   page.sent, page.failed, page.ended, page.at = page.sent + sent, page.failed + failed, page.ended + ended, now
 end
 
+-- What gathered tasks of a job have to tell, step by step on a message's way: one entry of the stream for all that came as far in the same
+-- moment, with their indexes in order (domain/events.py).
+local function tell_page(job, page)
+  for step, groups in ipairs(page.told) do
+    local kind = EVENT[string.sub(WENT_OUT, step, step)]
+    for _, group in ipairs(groups) do
+      local found = group.indexes
+      if #found == 1 then
+        tell(kind, group.at, 'm', job .. ':' .. whole(found[1]))
+      else
+        table.sort(found)
+        tell(kind, group.at, 'job', job, 'ix', table.concat(found, ','))
+      end
+    end
+  end
+end
+
 local function write_page(job, page)
   if #page.writes > 0 then call('BITFIELD', K.job_states(job), unpack(page.writes)) end
+  tell_page(job, page)
   if #page.unrouted > 0 then call('HDEL', K.job_routes(job), unpack(page.unrouted)) end
   count_in(job, page.sent, page.failed, page.ended, page.at)
 end
@@ -147,15 +172,25 @@ local function write_gathered()
   return failed
 end
 
+local function tell_with_others(page, step, index, now)
+  local groups = page.told[step]
+  local group = groups[#groups]
+  if not group or group.at ~= now then
+    group = {at = now, indexes = {}}
+    groups[#groups + 1] = group
+  end
+  group.indexes[#group.indexes + 1] = tonumber(index)
+end
+
 -- A proof that skips a step tells of that step too: what was read was sent and delivered, and each is told exactly once.
 local function tell_move(task, from, to, now)
-  local last = string.find(WENT_OUT, to, 1, true)
-  if not last then
-    if EVENT[to] then tell(EVENT[to], now, 'm', task) end
-    return
-  end
-  for step = (string.find(WENT_OUT, from, 1, true) or 0) + 1, last do
-    tell(EVENT[string.sub(WENT_OUT, step, step)], now, 'm', task)
+  local last = STEP[to]
+  if not last then return tell(EVENT[to], now, 'm', task) end
+  local job, index = split(task)
+  -- What is corrected is told at once: that it went out comes before that its job was corrected.
+  local page = (STEP[from] or not EVENT[from]) and page_of(job)
+  for step = (STEP[from] or 0) + 1, last do
+    if page then tell_with_others(page, step, index, now) else tell(EVENT[string.sub(WENT_OUT, step, step)], now, 'm', task) end
   end
 end
 
@@ -165,8 +200,11 @@ local function move(task, to, now, byte)
   local from = byte or byte_of(task)
   if from == '' or not has(NEXT[from], to) then return false, from end
   put_byte(job, index, to)
-  tell_move(task, from, to, now)
-  count_move(job, index, from, to, now)
+  -- Only an end is told and counted.
+  if EVENT[to] then
+    tell_move(task, from, to, now)
+    count_move(job, index, from, to, now)
+  end
   return true, from
 end
 
@@ -199,21 +237,26 @@ end
 
 -- A message that has ended is kept for a while; until then nothing may free it.
 local function retire(task)
-  if has(TERMINAL, byte_of(task)) then call('EXPIRE', K.message(task), C.message_ttl) end
+  if EVENT[byte_of(task)] then call('EXPIRE', K.message(task), C.message_ttl) end
 end
 
 -- A message's history with one line more; the newest 40 are kept.
-local function history_with(known, entry)
-  if not known then return cjson.encode(entry) end
+local function history_with(known, newest)
+  if not known then return newest end
   local lines = {}
   for line in string.gmatch(known, '[^\n]+') do lines[#lines + 1] = line end
-  lines[#lines + 1] = cjson.encode(entry)
+  lines[#lines + 1] = newest
   return table.concat(lines, '\n', math.max(1, #lines - 39))
 end
 
+-- Messages that went out are forgotten together, in so many days (release_due): a TTL for each would be a command for each. So are keys that
+-- are written with others, since that takes a TTL away.
+local function forget_after(tasks, now) call('ZADD', K.messages_ended(), ms(now + tonumber(C.message_ttl) * 1000), table.concat(tasks, ' ')) end
+local function keep_until(key, at) call('ZADD', K.kept_until(), ms(at), key) end
+
 local function remember(task, entry)
   local key = K.message(task)
-  call('HSET', key, 'history', history_with(call('HGET', key, 'history'), entry))
+  call('HSET', key, 'history', history_with(call('HGET', key, 'history'), cjson.encode(entry)))
 end
 
 -- What is given up, with all that is known about it.

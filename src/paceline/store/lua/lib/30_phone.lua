@@ -19,26 +19,40 @@ local function has_work(phone, below)
   return false
 end
 
--- A field of a pacer, or nil. What is cleared there with its neighbours is empty, not gone: one command less for every message.
+-- A field, or nil where it is empty.
 local function filled(value) return value and value ~= '' and value or nil end
 
 -- The phone has something new at its head. One that is busy sending is scored again when that settles.
 local function make_due(phone, at)
-  if filled(call('HGET', K.pacer(phone), 'unsettled')) then return end
+  if unsettled_of(phone) then return end
   if batch then add_pair(batch.sooner, at, phone) else call('ZADD', K.due(), 'LT', ms(at), phone) end
   wake_if_first(phone)
 end
 
--- As JSON, put together here: cjson takes long over a number.
+-- A task as it lies in a queue, an outbox and its message: a list (JSON), short, since it is read and written with every step. Put together here:
+-- cjson takes long over a number. Lua finds a text again by some of its characters, more of them the shorter it is.
 local function entry_of(task, fields, seq, now)
-  return '{"task":"' .. task .. '","to":' .. cjson.encode(fields.to) .. (fields.tz and ',"tz":' .. cjson.encode(fields.tz) or '')
-    .. ',"expiresAt":' .. ms(fields.expiresAt) .. ',"priority":' .. whole(fields.priority) .. ',"seq":' .. whole(seq)
-    .. ',"at":' .. ms(now) .. (fields.single and ',"single":true}' or '}')
+  local rest = (fields.tz or fields.single) and ',' .. cjson.encode(fields.tz or '') .. (fields.single and ',true' or ',false') or ''
+  return '["' .. task .. '",' .. cjson.encode(fields.to) .. ',' .. ms(fields.expiresAt) .. ',' .. whole(fields.priority) .. ',' .. whole(seq)
+    .. ',' .. ms(now) .. rest .. ']'
 end
+
+-- The same, read.
+local function item_of(entry)
+  local task, to, expires_at, priority, seq, at, tz, single = unpack(cjson.decode(entry))
+  if type(task) ~= 'string' or type(to) ~= 'string' then error('this is no task') end
+  return {task = task, to = to, expiresAt = expires_at, priority = priority, seq = seq, at = at, tz = tz ~= '' and tz or nil, single = single or nil}
+end
+
+-- Its task alone, nil if it is no entry.
+local function task_of(entry) return string.match(entry, '^%["([^"]+)"') end
 
 -- Something of a higher priority lies there. A look that reads no such mark spares itself the other queues while the first has work.
 local function mark_urgent(phone, priority)
-  if tonumber(priority) > 1 then call('HSET', K.pacer(phone), 'urgent', '1') end
+  if tonumber(priority) == 1 then return end
+  local marks = marks_of(phone)
+  marks.urgent = '1'
+  put_marks(phone, marks)
 end
 
 -- A phone that waits for longer than one of its tasks is valid is looked at then.
@@ -52,29 +66,30 @@ end
 
 -- `minExpiry` is the earliest end of validity in a phone's queues: nothing there needs a look for that reason before it.
 local function is_earlier(at, known)
-  known = tonumber(known or nil)
+  known = tonumber(known)
   return not known or at < known
 end
 
 local function note_expiry(phone, at)
-  if is_earlier(at, call('HGET', K.pacer(phone), 'minExpiry')) then call('HSET', K.pacer(phone), 'minExpiry', ms(at)) end
+  local marks = marks_of(phone)
+  if is_earlier(at, marks.minExpiry) then
+    marks.minExpiry = ms(at)
+    put_marks(phone, marks)
+  end
   score_end(phone, at)
 end
 
 -- At the tail: a task that comes for the first time. The number keeps first come, first served through parking. Returns how many go before it.
 local function enqueue(phone, task, fields, now)
-  local pacer, priority, expires_at = K.pacer(phone), tonumber(fields.priority), tonumber(fields.expiresAt)
-  local seq, urgent, expiry = unpack(call('HMGET', pacer, 'seq', 'urgent', 'minExpiry'))
-  seq = tonumber(seq or '0') + 1
+  local marks, priority, expires_at = marks_of(phone), tonumber(fields.priority), tonumber(fields.expiresAt)
+  local seq = tonumber(filled(marks.seq) or '0') + 1
   -- All that may fail comes before the first write.
-  local first, works_below = filled(urgent) and ahead(phone, priority + 1) or 0, has_work(phone, priority)
+  local first, works_below = filled(marks.urgent) and ahead(phone, priority + 1) or 0, has_work(phone, priority)
   local length = call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))
-  if is_earlier(expires_at, expiry) then
-    call('HSET', pacer, 'seq', whole(seq), 'minExpiry', ms(expires_at))
-  else
-    call('HSET', pacer, 'seq', whole(seq))
-  end
-  mark_urgent(phone, priority)
+  marks.seq = whole(seq)
+  if is_earlier(expires_at, marks.minExpiry) then marks.minExpiry = ms(expires_at) end
+  if priority > 1 then marks.urgent = '1' end
+  put_marks(phone, marks)
   score_end(phone, expires_at)
   local before = length - 1 + first
   if before == 0 and not works_below then make_due(phone, now) end
@@ -83,7 +98,7 @@ end
 
 -- What stands in a queue about a task. Raises if it has no place there.
 local function read_entry(entry)
-  local item = cjson.decode(entry)
+  local item = item_of(entry)
   if not (QUEUES[item.priority] and type(item.seq) == 'number' and type(item.expiresAt) == 'number') then error('no place in a queue') end
   return item
 end
@@ -129,15 +144,17 @@ end
 -- A task waits for a time of its own. The earliest such time stands at the pacer: nothing is parked there that a look before it could bring back.
 local function park_until(phone, at, entry)
   call('ZADD', K.parked(phone), ms(at), entry)
-  local known = tonumber(filled(call('HGET', K.pacer(phone), 'parkedAt')))
-  if not known or at < known then call('HSET', K.pacer(phone), 'parkedAt', ms(at)) end
+  local marks = marks_of(phone)
+  if not is_earlier(at, marks.parkedAt) then return end
+  marks.parkedAt = ms(at)
+  put_marks(phone, marks)
 end
 
 -- Parked tasks whose time has come return to the head, so many at once. Returns how many.
 local function unpark(phone, now)
   local ready = {}
   for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '-inf', now, 'LIMIT', 0, 500)) do
-    local task = cjson.decode(entry).task
+    local task = item_of(entry).task
     call('ZREM', K.parked(phone), entry)
     local retried = call('HGET', K.message(task), 'attempts')
     call('HDEL', K.message(task), 'waitReason', 'waitUntil')
@@ -150,19 +167,41 @@ local function unpark(phone, now)
   end
   put_back(phone, ready)
   local _, next_at = first_parked(phone)
-  call('HSET', K.pacer(phone), 'parkedAt', next_at and ms(next_at) or '')
+  local marks = marks_of(phone)
+  marks.parkedAt = next_at and ms(next_at) or ''
+  put_marks(phone, marks)
   return #ready
 end
 
 -- The past sends of a phone and one more. It was on the wire somewhere between `from` (it was claimed and its slot had come) and `at` (we
--- heard of it), kept as "from-at". Gaps count from the later end; a rest before it is certain only up to the earlier one.
--- A rolling minute of sends is kept, and never fewer than C.sends_kept.
-local function with_send(sends, from, at)
-  local count = select(2, string.gsub(sends, '-', ''))
-  while count >= C.sends_kept and tonumber(string.match(sends, '-(%d+)')) < at - 60000 do
-    sends, count = string.sub(sends, string.find(sends, ',', 1, true) + 1), count - 1
+-- heard of it). Gaps count from the later end; a rest before it is certain only up to the earlier one. Each is thirteen digits, and an `s` behind
+-- both if it is proven, else an `x`: of what is read and written with every message nothing has to be taken apart. A rolling minute of
+-- sends is kept, and never fewer than C.sends_kept.
+local SEND = 27
+local function digits(at) return string.format('%013d', at) end
+
+local function with_send(sends, from, at, is_proof)
+  if #sends % SEND > 0 then error('these are no sends') end
+  local spare, past, since = #sends / SEND - C.sends_kept, 0, digits(at - 60000)
+  while past <= spare and string.sub(sends, past * SEND + 14, past * SEND + 26) < since do past = past + 1 end
+  return (past > 0 and string.sub(sends, past * SEND + 1) or sends) .. digits(from) .. digits(at) .. (is_proof and 's' or 'x')
+end
+
+-- How many of these were proven within the last minute, by this session if several have sent (`sent_by`).
+local function proven_since(sends, by, session, now)
+  local since, count, names = digits(now - 59999), 0, nil
+  if string.sub(by, 1, 1) == '*' then
+    names = {}
+    for name in string.gmatch(string.sub(by, 2), '[^,]+') do names[#names + 1] = name end
+  elseif by ~= session then
+    return 0
   end
-  return sends .. (count > 0 and ',' or '') .. ms(from) .. '-' .. ms(at)
+  for place = 0, #sends / SEND - 1 do
+    local stop = #sends - place * SEND
+    if string.sub(sends, stop - 13, stop - 1) < since then break end
+    if string.sub(sends, stop, stop) == 's' and (not names or names[#names - place] == session) then count = count + 1 end
+  end
+  return count
 end
 
 -- Whoever does not wait for the fleet's rate any more must not keep a place in its line: those behind it would wait for nobody.
@@ -170,16 +209,14 @@ local function leave_line(phone)
   if C.global_rpm > 0 then call('ZREM', K.fleet_waiting(), phone) end
 end
 
--- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. `sends` and `gap_ms` are the pacer's;
--- `fields` are of it too, written with the reason for waiting: whoever asks meanwhile why a message has not gone yet gets it for nothing.
-local function score_again(phone, now, sends, gap_ms, fields)
-  local last, works = string.match(sends or '', '(%d+)$'), has_work(phone)
-  local slot = last and tonumber(last) + tonumber(gap_ms or '0') or now
-  fields = fields or {}
-  if works and slot > now then
-    for _, value in ipairs({'waitReason', 'PACING', 'waitUntil', ms(slot)}) do fields[#fields + 1] = value end
-  end
-  if #fields > 0 then call('HSET', K.pacer(phone), unpack(fields)) end
+-- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. With it goes the reason for waiting: whoever
+-- asks meanwhile why a message has not gone yet gets it for nothing. `p` is its pacing, changed already; it is kept here. `more`: something
+-- lay in its queues when they were last looked at. Should that be gone, the next look finds nothing to do.
+local function score_again(phone, now, p, more)
+  local sends, works = sends_of(phone), more or has_work(phone)
+  local slot = sends ~= '' and tonumber(string.sub(sends, -14, -2)) + tonumber(filled(p.gapMs) or '0') or now
+  if works and slot > now then p.waitReason, p.waitUntil = 'PACING', ms(slot) end
+  put_pace(phone, p)
   if works then return score(phone, math.max(now, slot - C.lead_ms)) end
   leave_line(phone)
   local first, at = first_parked(phone)
@@ -188,35 +225,67 @@ end
 
 -- The unit goes back only into the day it was taken from.
 local function return_unit(phone, day)
-  local pacer = K.pacer(phone)
-  if day and call('HGET', pacer, 'capDay') == day and tonumber(call('HGET', pacer, 'capUsed') or '0') > 0 then
-    call('HINCRBY', pacer, 'capUsed', -1)
-  end
+  local p = pace_of(phone)
+  local used = tonumber(filled(p.capUsed) or '0')
+  if not day or p.capDay ~= day or used == 0 then return end
+  p.capUsed = whole(used - 1)
+  put_pace(phone, p)
 end
+
+-- What seldom changes about a phone and its sessions stands in one text for looks over many phones at once (claim_due). Whoever changes
+-- any of it forgets the text, and the next look writes it anew.
+local function forget_facts(phone) call('HDEL', K.phone_facts(), phone) end
 
 -- Its sessions stand beside its other facts, too, in their order: a look at a phone reads one key less.
 local function list_sessions(phone)
   local ids = call('SMEMBERS', K.phone_sessions(phone))
   table.sort(ids)
   call('HSET', K.phone(phone), 'sessions', table.concat(ids, ','))
+  forget_facts(phone)
 end
 
--- What the policies read about a phone, without its queue: values as they are stored, false where there is none. `store/rows.py`
--- makes them into facts; naming and converting them here would cost Redis more than reading them does.
-local function phone_row(phone)
-  local about = call('HMGET', K.phone(phone), 'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil',
-    'quarantined', 'minDelayMs', 'maxDelayMs', 'burstLimit', 'burstCooldownMs', 'rpm', 'sessions')
-  local sessions = {}
-  for id in string.gmatch(about[13] or '', '[^,]+') do
-    local known = call('HMGET', K.session(id), 'connection', 'lastSeen', 'paused', 'rpm', 'rpmSource')
-    sessions[#sessions + 1] = {id, unpack(known, 1, 5)}
+-- A session was heard of. It stands in one hash for all, too, for those who look at many.
+local function was_seen(session, now, ...)
+  call('HSET', K.session(session), 'lastSeen', ms(now), ...)
+  call('HSET', K.sessions_seen(), session, ms(now))
+end
+
+-- Of a phone what there is of its fields and of its sessions' (a list by their ids), as it is stored; `store/rows.py` makes facts of it, since
+-- naming and converting it here would cost Redis more than reading it does. Beside it the ids as one text.
+local FACTS = {'createdAt', 'timezone', 'rpmChangedAt', 'restriction', 'restrictedUntil', 'cooldownUntil', 'quarantined', 'minDelayMs', 'maxDelayMs',
+  'burstLimit', 'burstCooldownMs', 'rpm'}
+local SESSION_FACTS = {'connection', 'paused', 'rpm', 'rpmSource'}
+
+local function present(key, fields)
+  local found = {}
+  for i, value in ipairs(call('HMGET', key, unpack(fields))) do found[fields[i]] = value or nil end
+  return found
+end
+
+local function facts_of(phone)
+  local about, sessions = present(K.phone(phone), FACTS), {}
+  local ids = call('HGET', K.phone(phone), 'sessions') or ''
+  for id in string.gmatch(ids, '[^,]+') do
+    local known = present(K.session(id), SESSION_FACTS)
+    known.id = id
+    sessions[#sessions + 1] = known
   end
-  return {
-    phone,
-    about,
-    call('HMGET', K.pacer(phone), 'version', 'sends', 'failures', 'lastSent', 'unsettled', 'gapMs', 'gapKey', 'capDay', 'capUsed', 'minExpiry',
-      'waitReason', 'urgent', 'parkedAt'),
-    list(sessions) or false,
-    fleet_flags(),
-  }
+  about.sessions = list(sessions)
+  return about, ids
+end
+
+-- The same as one text: ids, until when it may start no new chat (0 if it may), and behind a line's end the facts as JSON. It ends with the
+-- phone's own digits: Lua looks at some characters of a text to find it again, and at the last ones first.
+local function facts_text(phone)
+  local about, ids = facts_of(phone)
+  local json = next(about) and cjson.encode(about) or '{}'
+  return ids .. ' ' .. (about.restriction and about.restrictedUntil or '0') .. '\n' .. json .. '\n' .. phone
+end
+
+-- What the policies read about a phone, without its queue.
+local function phone_row(phone)
+  local about, ids = facts_of(phone)
+  local seen = {}
+  for id in string.gmatch(ids, '[^,]+') do seen[#seen + 1] = call('HGET', K.sessions_seen(), id) end
+  return {phone, next(about) and cjson.encode(about) or '{}', pace_text(phone), sends_of(phone), list(seen) or false, fleet_flags()}
 end

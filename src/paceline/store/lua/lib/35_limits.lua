@@ -2,7 +2,8 @@
 
 -- Something changed that a look under way does not know of: that look is void, and the next one is now.
 local function rescan(phone, now)
-  call('HINCRBY', K.pacer(phone), 'version', 1)
+  put_pace(phone, pace_of(phone))
+  forget_facts(phone)
   make_due(phone, now)
 end
 
@@ -16,16 +17,38 @@ local function jobs_look_again(now)
   wake('jobs')
 end
 
--- A session's statistics of the last minute are put in order once in half a minute; whoever did it leaves this at the pacer.
-local function tidy_mark(session, now) return session .. ':' .. whole(math.floor(now / 30000)) end
+-- The last minute of a session stands with its number: what it sent among the number's sends, which of its attempts failed here.
+local function failed_field(session) return 'failed:' .. session end
 
--- One event of the last minute of a session, for SmartGuard's sake and for those who watch. `tidied` is the mark that stood at the pacer.
-local function count_minute(session, name, member, now, tidied)
-  local key = K.metric(session, name)
-  call('ZADD', key, ms(now), member)
-  if tidied == tidy_mark(session, now) then return end
-  call('ZREMRANGEBYSCORE', key, '-inf', ms(now - 60000))
-  call('EXPIRE', key, '120')
+local function failed_since(phone, session, now)
+  local times, count = call('HGET', K.pacer(phone), failed_field(session)) or '', 0
+  for at in string.gmatch(times, '%d+') do
+    if tonumber(at) > now - 60000 then count = count + 1 end
+  end
+  return count
+end
+
+-- What a session sent, was given and failed in the last minute. What it holds now counts as given.
+local function last_minute(phone, session, now)
+  local p = seen_pace(phone)
+  local sent, failed = proven_since(sends_of(phone), p.sentBy, session, now), failed_since(phone, session, now)
+  return sent, sent + failed + (p.holder == session and 1 or 0), failed
+end
+
+-- The same for other tools: as of the last message, told at most twice a minute, and gone a minute after that.
+local function tell_minute(phone, session, sent, now)
+  call('SET', K.metric(session, 'sent60s'), whole(sent), 'EX', '60')
+  call('SET', K.metric(session, 'routed60s'), whole(sent + failed_since(phone, session, now)), 'EX', '60')
+end
+
+local function count_failed(phone, session, now)
+  local key, field, times = K.pacer(phone), failed_field(session), {}
+  for at in string.gmatch(call('HGET', key, field) or '', '%d+') do
+    if tonumber(at) > now - 60000 then times[#times + 1] = at end
+  end
+  times[#times + 1] = ms(now)
+  call('HSET', key, field, table.concat(times, ',', math.max(1, #times - 99)))
+  call('SET', K.metric(session, 'failed60s'), whole(#times), 'EX', '60')
 end
 
 -- What the whole fleet did, minute by minute, an hour in each key, for totals and charts. A day in any timezone and a little more is kept.
@@ -42,25 +65,35 @@ local function count_day(session, day, name, by)
 end
 
 -- A failed attempt. One that concerns the recipient alone says nothing about the number.
-local function note_failure(phone, session, member, now, recipient_only)
-  if session then count_minute(session, 'failed60s', member, now) end
+local function note_failure(phone, session, now, recipient_only)
+  if phone and session then count_failed(phone, session, now) end
   if not phone or recipient_only then return end
-  local times = {}
-  for at in string.gmatch(call('HGET', K.pacer(phone), 'failures') or '', '%d+') do
+  local marks, times = marks_of(phone), {}
+  for at in string.gmatch(marks.failures, '%d+') do
     if tonumber(at) > now - 3600000 then times[#times + 1] = at end
   end
   times[#times + 1] = ms(now)
-  call('HSET', K.pacer(phone), 'failures', table.concat(times, ',', math.max(1, #times - 49)))
+  marks.failures = table.concat(times, ',', math.max(1, #times - 49))
+  put_marks(phone, marks)
 end
 
 local function know_chat(phone, to, now)
   local key = K.chats(phone)
   local is_new = call('ZADD', key, ms(now), to) == 1
-  if is_new and call('ZCARD', key) > C.chats_kept then call('ZREMRANGEBYRANK', key, 0, 0) end
+  if is_new then call('ZREMRANGEBYRANK', key, '0', whole(-C.chats_kept - 1)) end
   return is_new
 end
 
-local function knows(phone, to) return call('ZSCORE', K.chats(phone), to) and true or false end
+-- Whether they have talked: who wrote to us stands among the chats, whom we wrote to we know by their messages, as long as these are kept.
+-- Asked of numbers that may start no new chats, which are few; so that nothing has to be written down with every message.
+local function knows(phone, to)
+  if call('ZSCORE', K.chats(phone), to) then return true end
+  for _, task in ipairs(call('ZREVRANGE', K.person(to), '0', whole(C.chats_looked - 1))) do
+    local about = call('HMGET', K.message(task), 'phone', 'sentAt')
+    if about[1] == phone and about[2] then return true end
+  end
+  return false
+end
 
 -- Several numbers restricted in a short time are a sign that it is not about one of them: everything stops until somebody looks.
 local function count_restricted(phone, now)
@@ -89,7 +122,7 @@ local function is_restricted(phone, now) return restricted_until(phone) > now en
 -- What a limit on new chats parked waits no longer than to `at`; only one person's if `to` is given.
 local function park_no_longer(phone, at, to)
   for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. ms(at), '+inf', 'LIMIT', 0, 5000)) do
-    local item = cjson.decode(entry)
+    local item = item_of(entry)
     local reason = (not to or item.to == to) and call('HGET', K.message(item.task), 'waitReason')
     if reason == 'TIME_LOCKED' or reason == 'CAPPED' then
       park_until(phone, at, entry)
@@ -110,6 +143,7 @@ local function weigh_limits(phone, now)
   else
     call('HDEL', key, 'restriction', 'restrictedUntil')
   end
+  forget_facts(phone)
   if ends_at ~= was then rescan(phone, now) end
   if ends_at < was then park_no_longer(phone, math.max(now, ends_at)) end
   if ends_at <= now and was > now then jobs_look_again(now) end

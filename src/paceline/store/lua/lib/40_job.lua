@@ -63,7 +63,7 @@ end
 -- j: job, json, total, now, media?; state, cursor, byte: of one that is routed already
 local function create_job(j, state, cursor, byte)
   set_texts(K.job(j.job), j.json, K.job_states(j.job), string.rep(byte or 'q', j.total), K.job_total(j.job), whole(j.total),
-    K.job_open(j.job), whole(j.total), K.job_sent(j.job), '0', K.job_failed(j.job), '0')
+    K.job_open(j.job), whole(j.total))
   call('HSET', K.job_run(j.job), 'state', state or 'QUEUED', 'cursor', cursor or '0', 'acceptedAt', ms(j.now))
   if j.media then hold_media(j.media, j.job, j.now) end
   note_job(j.job, j.now)

@@ -14,13 +14,10 @@ local function put_aside(phone, error, now)
   incident('PHONE_UNREADABLE', now, {phone = phone, error = said(error)})
 end
 
--- Whether a phone may start no new chat, by its row: then whom it knows is worth asking.
-local function is_locked(row, now) return row[2][4] and tonumber(row[2][5] or '0') > now end
-
 -- {entry, state, pinned, maybeSent, suppressed, isKnown, jobPaused, frequencyFreeAt}, and whether it may go as far as is known here.
 -- `item` is the entry, if it was decoded before.
 local function head_row(phone, entry, now, locked, item)
-  item = item or cjson.decode(entry)
+  item = item or item_of(entry)
   local state = byte_of(item.task)
   -- Only a message that was claimed before can be bound to a session or may have gone out.
   local known = state == 'r' and {false, false} or call('HMGET', K.message(item.task), 'pinned', 'maybeSent')

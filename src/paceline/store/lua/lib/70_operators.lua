@@ -42,6 +42,7 @@ end
 local function override_rpm(phone, rpm, source, now)
   for _, id in ipairs(call('SMEMBERS', K.phone_sessions(phone))) do override_session(id, rpm, source) end
   call('HSET', K.phone(phone), 'rpmChangedAt', now)
+  forget_facts(phone)
 end
 
 -- A session that comes has the override of its phone, and what the last one leaves behind waits for the next: a phone that was slowed down must
@@ -51,6 +52,7 @@ local function inherit_override(phone, session)
   if not rpm then rpm, source = unpack(call('HMGET', K.phone(phone), 'keptRpm', 'keptRpmSource')) end
   call('HDEL', K.phone(phone), 'keptRpm', 'keptRpmSource')
   if rpm then override_session(session, rpm, source) end
+  forget_facts(phone)
 end
 
 local function keep_override(phone)

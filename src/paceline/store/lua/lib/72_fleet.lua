@@ -20,6 +20,7 @@ local function put_state(session, connection, authorisation, at, now)
   local was = call('HMGET', key, 'connection', 'authorisation', 'phone')
   connection, authorisation = connection or was[1], authorisation or was[2] or ''
   call('HSET', key, 'connection', connection, 'authorisation', authorisation, 'connectionAt', at, 'stateAt', ms(now))
+  if was[3] then forget_facts(was[3]) end
   -- For the watchdog, by our clock: since when it is there, or away.
   if connection == 'CONNECTED' then
     call('HDEL', key, 'downSince')
@@ -59,7 +60,7 @@ end
 -- What may go through this session alone and was put aside while it was paused comes back now.
 local function unpark_paused(phone, now)
   for _, entry in ipairs(call('ZRANGEBYSCORE', K.parked(phone), '(' .. ms(now), '+inf', 'LIMIT', 0, 5000)) do
-    if call('HGET', K.message(cjson.decode(entry).task), 'waitReason') == 'SESSION_PAUSED' then park_until(phone, now, entry) end
+    if call('HGET', K.message(item_of(entry).task), 'waitReason') == 'SESSION_PAUSED' then park_until(phone, now, entry) end
   end
 end
 

@@ -4,7 +4,7 @@
 local function came_up(session, phone, now)
   -- Whoever got this far is no crash loop, whatever ends it later.
   call('HSET', K.session(session), 'healthyAt', now)
-  call('HINCRBY', K.pacer(phone), 'version', 1)
+  put_pace(phone, pace_of(phone))
   make_due(phone, now)
   jobs_look_again(now)
 end

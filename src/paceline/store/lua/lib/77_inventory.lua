@@ -88,6 +88,7 @@ local function apply_profile(session, phone, profile)
   if profile.tags and (not known[1] or known[1] == '[]' or known[1] == '{}') then call('HSET', K.session(session), 'tags', profile.tags) end
   if profile.displayName and not known[2] then call('HSET', K.session(session), 'displayName', profile.displayName) end
   if profile.timezone then call('HSETNX', K.phone(phone), 'timezone', profile.timezone) end
+  forget_facts(phone)
   local created = tonumber(profile.createdAt or nil)
   if not created then return end
   for _, key in ipairs({K.session(session), K.phone(phone)}) do
