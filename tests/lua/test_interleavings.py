@@ -90,3 +90,12 @@ def walk_far(client: redis.Redis, mutate: dict[str, tuple[str, str]]) -> None:
         walk, rng = Walk(client, mutate), Random(seed)
         for _ in range(200):
             walk.step(rng)
+
+
+def test_a_cap_that_is_off_by_one_is_found(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for what is decided beside the scripts."""
+    if server.name == "embedded":
+        pytest.skip("one server is enough for this")
+    monkeypatch.setattr("paceline.store.pacers.is_over", lambda used, cap: cap is not None and used > cap + 1)
+    with pytest.raises(AssertionError):
+        walk_far(server.client, {})

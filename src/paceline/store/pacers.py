@@ -165,7 +165,7 @@ def _applied(facts: PhoneFacts, final: Send | Wait | Idle, *, now_ms: int, api: 
         return pace.line, ("wait", pace.wait_until, final.reason)
     head = final.head
     day, used = with_unit(facts, final.day)
-    if final.cap is not None and used > final.cap:
+    if is_over(used, final.cap):
         return _moved_on(facts, now_ms).line, ("refused", "CAP")
     pace.cap_day, pace.cap_used = day, str(used)
     pace.unsettled, pace.holder, pace.slot = head.task, final.session_id, str(final.send_after_ms)
@@ -180,6 +180,10 @@ def with_unit(facts: PhoneFacts, day: str) -> tuple[str, int]:
     """Which day a unit is taken of, and how many of it are used with this one. A day counted further than this one (the
     phone's zone was changed) keeps counting: it can only be too strict."""
     return (facts.cap_day, facts.cap_used + 1) if facts.cap_day >= day else (day, 1)
+
+
+def is_over(used: int, cap: int | None) -> bool:
+    return cap is not None and used > cap
 
 
 def _moved_on(facts: PhoneFacts, now_ms: int) -> Pace:

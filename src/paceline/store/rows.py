@@ -1,7 +1,7 @@
 """Facts from rows: what `phone_row` and `head_row` in the scripts read, as it is stored, made into what policies read.
 
-A value that is absent comes as None in a plain reply and as False inside JSON. Neighbours: `lua/lib/30_phone.lua` and
-`lua/lib/60_heads.lua` say what stands at which place; `pacers`, `operators` and `outbox` bring the rows.
+What seldom changes of a phone comes as JSON with names, its pacing as lists of texts. Neighbours: in `lua/lib`
+`25_pace`, `30_phone` and `60_heads` say what stands where; `pacers`, `operators` and `outbox` bring the rows.
 """
 
 from collections.abc import Sequence

@@ -66,9 +66,9 @@ local function free_phone(phone, task, about, now, on_wire, is_proof)
     p.sentBy = sent_by(p.sentBy, session, #sends / SEND)
   end
   local mark = is_proof and session .. whole(math.floor(now / 30000))
-  local is_news = mark and p.told ~= mark
+  local is_untold = mark and p.told ~= mark
   if is_proof then p.lastSent, p.told = ms(now), mark end
   score_again(phone, now, p, filled(p.more))
   -- The phone is free by now: whatever becomes of a statistic must not hold it up.
-  if is_news then pcall(tell_minute, phone, session, proven_since(sends, p.sentBy, session, now), now) end
+  if is_untold then pcall(tell_minute, phone, session, proven_since(sends, p.sentBy, session, now), now) end
 end
