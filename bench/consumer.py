@@ -14,9 +14,9 @@ import sys
 import time
 from typing import Any
 
+import msgspec
 from fleet import RULES, now_ms, phone_of
 
-from paceline.domain.ids import whatsapp_id
 from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
 from paceline.store.outbox import PROOFS_TOGETHER as TOGETHER
@@ -61,7 +61,7 @@ class Consumer:
             phones = [phone_of(int(session[1:])) for session in sessions[start : start + AT_ONCE]]
             (found,) = self._redis.read(("HMGET", keys.pace(), *phones))
             for phone, text in zip(phones, found, strict=True):
-                pace = Pace.of(text.partition("\n")[0])
+                pace = Pace.of(text)
                 if pace.unsettled and phone not in self._handed:
                     self._judge(phone, int(pace.slot), int(pace.last_now))
                     heapq.heappush(self._holds, (int(pace.slot), pace.unsettled, phone, int(pace.gap_ms)))
@@ -89,14 +89,14 @@ class Consumer:
             self.held.append(now - send_after)
             self._handed.discard(phone)
             orders.append({
-                "task": task, "outcome": "sent", "now": now, "whatsappId": whatsapp_id(task), "statsDay": "2026-01-01",
+                "task": task, "outcome": "sent", "now": now, "statsDay": "2026-01-01",
             })  # fmt: skip
             self._sent[phone] = (now, gap)
         if orders:
             # As the orchestrator does with what comes together.
             self._redis.read(
                 *[
-                    ("EVALSHA", self._settle, 0, json.dumps({"orders": orders[start : start + TOGETHER]}))
+                    ("EVALSHA", self._settle, 0, msgspec.msgpack.encode({"orders": orders[start : start + TOGETHER]}))
                     for start in range(0, len(orders), TOGETHER)
                 ]
             )

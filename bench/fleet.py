@@ -4,9 +4,11 @@ scripts."""
 import json
 import time
 from collections.abc import Iterable, Iterator
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from paceline.domain.ids import new_ulid
 from paceline.domain.jobs import MAX_CONTACTS, Job, encode_job
@@ -24,8 +26,6 @@ AT_ONCE = 500
 """Commands sent together while a fleet is made."""
 YEAR_MS = 365 * 86_400_000
 JOB_DAY_MS = 86_400_000
-_NOBODY = 3
-"""Parts of a look that found no phone."""
 
 
 def now_ms() -> int:
@@ -47,7 +47,10 @@ class Fleet:
     def call(self, verb: str, /, *orders: dict[str, Any]) -> list[dict[str, Any]]:
         """The verb once for each order, all sent together."""
         sha = self.scripts[verb].sha
-        return [json.loads(a) for a in self.redis.read(*[("EVALSHA", sha, 0, json.dumps(order)) for order in orders])]
+        return [
+            json.loads(a)
+            for a in self.redis.read(*[("EVALSHA", sha, 0, msgspec.msgpack.encode(order)) for order in orders])
+        ]
 
     def connect(self, phones: int) -> None:
         """So many numbers, each with one session that was heard of just now and stays so for the run."""
@@ -98,14 +101,11 @@ class Fleet:
     def look(self) -> None:
         """One look at everybody, as after any longer while: what a look leaves behind for the next one is there."""
         self.redis.read(("HDEL", keys.fleet(), "stopped"))
-        now, sha = now_ms(), self.scripts["claim_due"].sha
-        for number in count():
-            order = {"now": now + number, "lease": 600_000, "limit": AT_ONCE, "heads": 8, "brief": True}
-            (found,) = self.redis.read(("EVALSHA", sha, 0, json.dumps(order)))
-            if len(found) == _NOBODY:
-                break
+        now, sha = now_ms(), self.scripts["look_due"].sha
         due = self.redis.read(("ZRANGE", keys.due(), 0, -1))[0]
         for some in _parts(due, AT_ONCE):
+            order = {"now": now, "due": [word for phone in some for word in (phone, now)], "heads": 8, "brief": True}
+            self.redis.read(("EVALSHA", sha, 0, msgspec.msgpack.encode(order)))
             self.redis.read(("ZADD", keys.due(), *[word for phone in some for word in (now, phone)]))
         self.hold()
 

@@ -35,7 +35,7 @@ from paceline.policy.facts import Rules
 from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store.client import RedisLink
-from paceline.store.rows import Pace, pacing_text, sends_text
+from paceline.store.rows import Pace, sends_text
 from paceline.store.scripts import Script
 from paceline.store.store import Store
 from paceline.telemetry import catalogue
@@ -77,7 +77,7 @@ async def fill(store: Store, link: RedisLink, first: int, phones: int, now_ms: i
             pace = Pace(version="1", cap_day="2026-03-10", cap_used=str(index % 100), sent_by=session)
             commands += [
                 ("HSET", f"session:{session}", "connection", "CONNECTED", "memoryBytes", 40_000_000, "usageAt", now_ms),
-                ("HSET", "phones:pace", phone, pacing_text(pace)),
+                ("HSET", "phones:pace", phone, pace.line),
                 ("HSET", "phones:sends", phone, sends_text([(at, at) for at in minute])),
                 ("HSET", f"phone:{phone}", "waitReason", "PACING", "waitUntil", now_ms + 3_000),
                 ("RPUSH", f"queue:session:{phone}", *(f'["j:{place}","1"]' for place in range(20))),

@@ -54,7 +54,7 @@ from paceline.policy.trust import DAY_MS, parse
 from paceline.settings import read_policy
 from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
-from paceline.store.rows import Pace, pacing_text, sends_text
+from paceline.store.rows import Pace, sends_text
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
 from paceline.testing.servers import redis_server
@@ -159,7 +159,7 @@ def _pace(index: int) -> str:
     """A busy morning: half of the numbers have sent lately, each something else."""
     used = str(20 + index % 400)
     day = {} if index % 2 else {"cap_day": "2026-03-10", "cap_used": used, "gap_ms": "3000"}
-    return pacing_text(Pace(version="1", **day))
+    return Pace(version="1", **day).line
 
 
 def _sends(index: int) -> str:

@@ -45,7 +45,7 @@ from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store.client import RedisLink
 from paceline.store.guards import ApiKeyRecord
-from paceline.store.rows import Pace, pacing_text
+from paceline.store.rows import Marks, Pace
 from paceline.store.scripts import ScriptConfig
 from paceline.store.store import Store
 from paceline.telemetry.fleet import FleetReadings
@@ -234,8 +234,10 @@ class Platform:
 
     async def pace(self, phone: str = PHONE, *, failures: str = "", **fields: str) -> None:
         """Its number has come so far in its day."""
-        text = pacing_text(Pace(**fields), failures=failures)
-        await self.link.read(("HSET", "phones:pace", phone, text))
+        await self.link.read(
+            ("HSET", "phones:pace", phone, Pace(**fields).line),
+            ("HSET", "phones:marks", phone, Marks(failures=failures).text),
+        )
 
     async def claim(self, epoch: int = 1, *, session: str = SESSION, seconds: int = 0) -> dict[str, Any]:
         answer = await self.outbox(f"claim?timeout={seconds}", {"epoch": epoch}, session)

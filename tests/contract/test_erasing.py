@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from paceline.domain.events import Event
+from paceline.domain.ids import whatsapp_id
 from paceline.gateway.telling import Telling
 
 from .platform import FRIEND, NOON, PHONE, READ_KEY, SEND_KEY, Platform, refused
@@ -124,9 +125,7 @@ async def test_a_late_receipt_brings_nothing_back_but_its_own_line(platform: Pla
     await platform.post_job()
     task = await ended(platform)
     await erase(platform)
-    known = await platform.store.jobs.message(task)
-    assert known is not None
-    data = {"messageId": task, "to": FRIEND, "whatsappId": known.known["whatsappId"]}
+    data = {"messageId": task, "to": FRIEND, "whatsappId": whatsapp_id(task)}
     assert (await platform.webhook("MESSAGE_READ", data)).status_code == 200
     assert (await platform.message(task))["state"] == "read"
     assert await traces(platform) == ["session:events:s1"]

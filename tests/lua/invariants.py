@@ -10,7 +10,7 @@ from paceline.domain.jobs import Job
 from paceline.store import keys
 from paceline.store.rows import SEND, task_of
 
-from .stage import Stage, pacer_of
+from .stage import PACER_KEYS, Stage, pacer_of
 
 WORK = ("queue:", "session:outbox", "outbox:", "dispatch:", "gateway:", "jobs:active", "pacer:", "phone", "suppress")
 """Keys that hold waiting work, or what limits it, begin like this."""
@@ -76,7 +76,7 @@ def check(seen: Snapshot, cap: int) -> None:
             assert len(places[task]) == 1, (task, byte, places[task])
             assert places[task][0] in WHERE[byte], (task, byte, places[task])
     for phone in seen.phones:
-        pacer = pacer_of(*[seen.get(key, {}).get(phone, "") for key in (keys.pace(), keys.sends())])
+        pacer = pacer_of(*[seen.get(key, {}).get(phone, "") for key in PACER_KEYS])
         assert 0 <= int(pacer.get("capUsed", 0)) <= cap
         _one_unsettled(seen, phone, pacer)
         _in_order_and_not_forgotten(seen, phone, pacer)

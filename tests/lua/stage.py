@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import redis
 
-from paceline.domain.ids import new_ulid, whatsapp_id
+from paceline.domain.ids import new_ulid
 from paceline.domain.jobs import Contact, Job
 from paceline.domain.states import TERMINAL
 from paceline.policy.dispatch import Decision, Idle, Send, Step, Wait
@@ -61,7 +61,7 @@ class DirectLink:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    async def run(self, script: Script, argument: str) -> Any:
+    async def run(self, script: Script, argument: bytes) -> Any:
         try:
             return self._client.evalsha(script.sha, 0, argument)
         except redis.exceptions.NoScriptError:
@@ -222,7 +222,7 @@ class Stage:
         return value_of(self.store.outbox.settle(task, outcome, now_ms=self.now, **facts))
 
     def sent(self, task: str, proof: str = "sent") -> Any:
-        return self.settle(task, proof, whatsappId=whatsapp_id(task), statsDay=DAY)
+        return self.settle(task, proof, statsDay=DAY)
 
     def retry(self, task: str, *, at: int | None = None, **facts: Any) -> Any:
         given = {"from_": "cu", "code": "SEND_FAILED", "message": "no", "onWire": True, "unitBack": True, **facts}
@@ -258,15 +258,14 @@ class Stage:
 
     def pacer(self, phone: str = PHONE) -> dict[str, str]:
         """What it says; a field that was cleared is empty and says nothing."""
-        text, sends = self.redis.hget(keys.pace(), phone), self.redis.hget(keys.sends(), phone)
-        return pacer_of(text or "", sends or "")  # type: ignore[arg-type]
+        return pacer_of(*[self.redis.hget(key, phone) or "" for key in PACER_KEYS])  # type: ignore[misc]
 
     def set_pacer(self, phone: str = PHONE, **fields: Any) -> None:
         """Writes some of it by hand."""
         known = {**dict.fromkeys((*PACE, *MARKS, "sends"), ""), "version": "0", **self.pacer(phone)}
         known |= {name: str(value) for name, value in fields.items()}
-        lines = [msgspec.json.encode([known[name] for name in names]).decode() for names in (PACE, MARKS)]
-        self.redis.hset(keys.pace(), phone, "\n".join(lines))
+        for key, names in ((keys.pace(), PACE), (keys.marks(), MARKS)):
+            self.redis.hset(key, phone, msgspec.json.encode([known[name] for name in names]).decode())
         self.redis.hset(keys.sends(), phone, known["sends"])
 
     def set_facts(self, key: str, **fields: Any) -> None:
@@ -329,10 +328,13 @@ PACE = [
 MARKS = ["seq", "urgent", "minExpiry", "parkedAt", "failures"]
 
 
-def pacer_of(text: str, sends: str = "") -> dict[str, str]:
+PACER_KEYS = (keys.pace(), keys.marks(), keys.sends())
+
+
+def pacer_of(line: str, marks: str, sends: str) -> dict[str, str]:
     """What is kept of a phone's pacing, without what is empty."""
-    line, marks = text.split("\n") if text else ("[]", "[]")
-    known = dict(zip((*PACE, *MARKS), (*msgspec.json.decode(line), *msgspec.json.decode(marks)), strict=False))
+    known = dict(zip(PACE, msgspec.json.decode(line or "[]"), strict=False))
+    known |= dict(zip(MARKS, msgspec.json.decode(marks or "[]"), strict=False))
     return {name: value for name, value in {**known, "sends": sends}.items() if value}
 
 

@@ -56,18 +56,16 @@ def test_whatever_the_order_nothing_is_lost_doubled_or_miscounted(server: LiveSe
 
 
 PLANTED = {
-    "an old look counts": {"hand_off.lua": ("if known ~= version or score ~= leased_until then", "if false then")},
+    "an old look counts": {"hand_off.lua": ("if not is_same or score ~= leased_until then", "if false then")},
     "two routers": {"40_job.lua": ("~= cursor then return", "~= cursor and false then return")},
     "parking forgets the order": {
         "30_phone.lua": ("if not is_good or item.seq >= newest then break end", "if true then break end")
     },
     "cancel takes claimed ones": {"cancel_job.lua": ("'qrspth'", "'qrspthcu'")},
     "a settled one stays in hands": {
-        "50_outbox.lua": ("if call('LREM', K.processing(session), '0', task) == 0 and", "if true and")
+        "50_outbox.lua": ("if not take_item(K.processing(session), task) and", "if true and")
     },
-    "a phone is forgotten": {
-        "50_outbox.lua": ("  score_again(phone, now, p, filled(p.more))\n", "  put_pace(phone, p)\n")
-    },
+    "a phone is forgotten": {"50_outbox.lua": ("  score_next(phone, now, slot, works)\n", "")},
     "a look goes by old facts": {"35_limits.lua": ("  forget_facts(phone)\n  make_due", "  make_due")},
     "a parked one is not noted": {"30_phone.lua": ("  marks.parkedAt = ms(at)\n", "")},
     "a correction counts as open": {

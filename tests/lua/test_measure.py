@@ -8,7 +8,7 @@ from paceline.domain.jobs import Job, encode_job
 from paceline.store import measure
 from paceline.store.client import RedisLink
 from paceline.store.requests import RequestIds
-from paceline.store.rows import Pace, pacing_text, sends_text
+from paceline.store.rows import Pace, sends_text
 from paceline.store.store import Store
 
 from .servers import LiveServer
@@ -24,7 +24,7 @@ async def store(server: LiveServer) -> Any:
 
 
 def pace(redis: Any, phone: str, line: Pace, sends: int = 0) -> None:
-    redis.hset("phones:pace", phone, pacing_text(line))
+    redis.hset("phones:pace", phone, line.line)
     redis.hset("phones:sends", phone, sends_text([(NOW, NOW)] * sends))
 
 

@@ -23,6 +23,8 @@ COUNT = load(ScriptConfig(), {"save_key.lua": ("call('HSET', K.api_keys(), a.id,
     "save_key"
 ]
 """A verb that is not idempotent, so that running twice would show."""
+NOTHING, NO_ARGUMENTS = b"\x80", b"\xdf"
+"""An empty table of arguments, and what is none."""
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ async def test_a_call_is_on_its_way_before_anything_else_runs(link: RedisLink) -
     assert line is not None
     asked = link._wire.call(("PING",))
     asked.send(None)
-    assert (line._unsent, len(line._asked)) == ([], 1)
+    assert (line._transport.get_write_buffer_size(), len(line._asked)) == (0, 1)
     asked.close()
     # The answer to it goes to nobody; the next one is not mistaken for it.
     assert await link.read(("ECHO", "mine")) == ["mine"]
@@ -80,10 +82,10 @@ async def test_time(link: RedisLink, server: LiveServer) -> None:
 
 
 async def test_a_script_that_redis_forgot_is_sent_again_and_runs_once(link: RedisLink, server: LiveServer) -> None:
-    await link.run(COUNT, "{}")
+    await link.run(COUNT, NOTHING)
     server.client.script_flush()
-    await link.run(COUNT, "{}")
-    await link.run(COUNT, "{}")
+    await link.run(COUNT, NOTHING)
+    await link.run(COUNT, NOTHING)
     assert server.client.get("n") == "3"
 
 
@@ -92,10 +94,10 @@ async def test_a_lost_reply_is_not_repeated(server: LiveServer) -> None:
     server.client.script_load(COUNT.source)
     async with proxied(server.socket) as proxy:
         link = RedisLink(f"redis://127.0.0.1:{proxy.port}")
-        await link.run(COUNT, "{}")
+        await link.run(COUNT, NOTHING)
         proxy.drop_reply_to = b"EVALSHA"
         with pytest.raises(Unavailable):
-            await link.run(COUNT, "{}")
+            await link.run(COUNT, NOTHING)
         assert (server.client.get("n"), proxy.count(b"EVALSHA")) == ("2", 2)
         proxy.drop_reply_to = b"GET"
         with pytest.raises(Unavailable):
@@ -109,16 +111,16 @@ async def test_a_dead_server_is_unavailable_and_comes_back(live_server: LiveServ
     with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
         process, socket = start_redis(redis_binary(live_server.name), folder)
         link = RedisLink(f"unix://{socket}")
-        await link.run(COUNT, "{}")
+        await link.run(COUNT, NOTHING)
         process.kill()
         process.wait()
         with pytest.raises(Unavailable):
-            await link.run(COUNT, "{}")
+            await link.run(COUNT, NOTHING)
         with pytest.raises(Unavailable):
             await link.read(("GET", "n"))
         process, _ = start_redis(redis_binary(live_server.name), folder)
         try:
-            await link.run(COUNT, "{}")
+            await link.run(COUNT, NOTHING)
             assert await link.read(("GET", "n")) == ["1"]
         finally:
             await link.close()
@@ -151,21 +153,21 @@ async def test_a_server_that_cannot_serve_now_is_unavailable(refusal: str) -> No
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as listener:
         link = RedisLink(f"redis://127.0.0.1:{listener.sockets[0].getsockname()[1]}?protocol=2&lib_name=&lib_version=")
         with pytest.raises(Unavailable) as caught:
-            await link.run(COUNT, "{}")
+            await link.run(COUNT, NOTHING)
         await link.close()
     assert "TimeoutError" not in str(caught.value)
 
 
 async def test_a_mistake_of_ours_is_not_called_unavailable(link: RedisLink) -> None:
     with pytest.raises(ResponseError):
-        await link.run(COUNT, "no json")
+        await link.run(COUNT, NO_ARGUMENTS)
 
 
 async def test_a_full_redis_is_unavailable(link: RedisLink, server: LiveServer) -> None:
     server.client.config_set("maxmemory", 1)
     try:
         with pytest.raises(Unavailable):
-            await link.run(COUNT, "{}")
+            await link.run(COUNT, NOTHING)
     finally:
         server.client.config_set("maxmemory", 0)
 
@@ -175,13 +177,17 @@ class TestOneConnection:
         for n in range(50):
             server.client.set(f"k{n}", n)
         asked = [link.read(("GET", f"k{n}"), ("GET", f"k{n + 1}")) for n in range(49)]
-        answers = await asyncio.gather(*asked, *(link.run(COUNT, "{}") for _ in range(200)))
+        answers = await asyncio.gather(*asked, *(link.run(COUNT, NOTHING) for _ in range(200)))
         assert answers[:49] == [[str(n), str(n + 1)] for n in range(49)]
         assert server.client.get("n") == "200"
 
     async def test_an_error_is_its_callers_alone(self, link: RedisLink, server: LiveServer) -> None:
         server.client.set("text", "x")
-        asked = (link.read(("GET", "text")), link.run(COUNT, "no json"), link.read(("LLEN", "text"), ("GET", "text")))
+        asked = (
+            link.read(("GET", "text")),
+            link.run(COUNT, NO_ARGUMENTS),
+            link.read(("LLEN", "text"), ("GET", "text")),
+        )
         first, script, mixed = await asyncio.gather(*asked, return_exceptions=True)
         assert first == ["x"]
         assert isinstance(script, ResponseError)

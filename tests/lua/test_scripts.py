@@ -20,7 +20,7 @@ def test_every_key_a_verb_names_has_its_builder(name: str) -> None:
 
 def test_a_verb_carries_only_what_it_uses() -> None:
     """Small verbs stay small: every function of a script is made anew at each call."""
-    assert "facts_text" in VERBS["claim_due"].source
+    assert "facts_text" in VERBS["look_due"].source
     assert "facts_text" not in VERBS["stage_chunk"].source
     assert "local NEXT" not in VERBS["stage_chunk"].source
 

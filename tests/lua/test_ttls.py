@@ -49,7 +49,6 @@ def test_a_whole_day_of_everything(stage: Stage) -> None:
             code="c",
             message="m",
             reason="r",
-            whatsappId="x",
             statsDay="d",
             onWire=True,
         )

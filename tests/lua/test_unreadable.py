@@ -251,7 +251,7 @@ def test_a_send_to_a_number_that_cannot_be_read_is_not_half_accepted(stage: Stag
     with pytest.raises(redis.ResponseError):
         value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now))
     assert stage.dump() == before
-    stage.redis.delete(keys.pace(), keys.queue(PHONE))
+    stage.redis.delete(keys.pace(), keys.marks(), keys.queue(PHONE))
     assert value_of(stage.store.jobs.accept_send(job, contact, PHONE, now_ms=stage.now)).code == "OK"
     queue = stage.queue(PHONE, keys.queue_p2 if priority == 2 else keys.queue)
     assert (queue, stage.states(job)) == (([], "s") if later else ([job.task_id(0)], "r"))
@@ -317,10 +317,7 @@ def test_an_order_that_fails_leaves_nothing_half_done_for_the_next(busy: Stage) 
     task = busy.pacer(PHONES[1])["unsettled"]
     busy.set_pacer(PHONES[1], gapMs="no time", sends=f"{T0}{T0}s")
     before = busy.pacer(PHONES[1])["unsettled"]
-    orders = [
-        {"task": task, "outcome": outcome, "whatsappId": "x", "statsDay": DAY, "now": busy.now}
-        for outcome in ("sent", "delivered")
-    ]
+    orders = [{"task": task, "outcome": outcome, "statsDay": DAY, "now": busy.now} for outcome in ("sent", "delivered")]
     first, _ = value_of(busy.caller.rows("prove_sent", orders=orders))
     assert first.startswith("!")
     assert busy.pacer(PHONES[1])["unsettled"] == before

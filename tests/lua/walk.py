@@ -16,7 +16,7 @@ from paceline.store import keys
 from paceline.store.jobs import TaskRoute
 
 from .invariants import Snapshot, check
-from .stage import T0, Stage, pacer_of, recipient, value_of
+from .stage import PACER_KEYS, T0, Stage, pacer_of, recipient, value_of
 
 SESSIONS = {"s1": "972500000001", "s2": "972500000002"}
 PHONES = sorted(SESSIONS.values())
@@ -59,7 +59,7 @@ class Walk:
             if byte in TERMINAL:
                 self.ends[task] = byte
         for phone in PHONES:
-            pacer = pacer_of(seen.get(keys.pace(), {}).get(phone, ""))
+            pacer = pacer_of(*[seen.get(key, {}).get(phone, "") for key in PACER_KEYS])
             used = self.used[phone, pacer.get("capDay", "")]
             assert int(pacer.get("capUsed", 0)) >= used, "a unit came back although its message went out"
 

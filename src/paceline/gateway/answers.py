@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from paceline.domain.ids import whatsapp_id
 from paceline.domain.jobs import Job
 from paceline.domain.states import CLOSED_JOB_STATES, MESSAGE_STATE, JobState
 from paceline.gateway.list_views import JobItem, MessageItem
@@ -101,13 +103,26 @@ def message_status(view: MessageView, teller: Teller) -> MessageStatus:
         session_id=known.get("sessionId") or view.job.session_id,
         times=_times(view),
         attempts=int(known.get("attempts", 0)),
-        whatsapp_id=known.get("whatsappId"),
+        whatsapp_id=_whatsapp_id(view),
         last_error=_fault(known),
-        history=[msgspec.json.decode(line) for line in known.get("history", "").splitlines() if line],
+        history=_history(view),
         waiting=teller.message(view),
         client_ref=view.contact.client_ref,
         metadata=view.job.metadata,
     )
+
+
+def _whatsapp_id(view: MessageView) -> str | None:
+    """What it went out under follows from its task."""
+    return whatsapp_id(view.task_id) if "sentAt" in view.known else None
+
+
+def _history(view: MessageView) -> list[dict[str, Any]]:
+    """Of one that went out at the first try nothing but its time is written down."""
+    known = view.known
+    if "history" not in known and "sentAt" in known:
+        return [{"at": int(known["sentAt"]), "what": "sent", "by": "sent"}]
+    return [msgspec.json.decode(line) for line in known.get("history", "").splitlines() if line]
 
 
 def job_item(listed: ListedJob) -> JobItem:
@@ -139,7 +154,7 @@ def message_item(view: MessageView, teller: Teller) -> MessageItem:
         client_ref=view.contact.client_ref,
         phone=view.phone or view.job.phone,
         session_id=known.get("sessionId") or view.job.session_id,
-        whatsapp_id=known.get("whatsappId"),
+        whatsapp_id=_whatsapp_id(view),
         attempts=int(known.get("attempts", 0)),
         times=_times(view),
         last_error=_fault(known),

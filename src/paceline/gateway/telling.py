@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from paceline.domain.events import Event
+from paceline.domain.ids import whatsapp_id
 from paceline.domain.jobs import Job
 from paceline.domain.states import MESSAGE_STATE
 from paceline.store.events import Named
@@ -94,7 +95,7 @@ def _message(event: Event, named: Named) -> dict[str, Any]:
     if state in _STATES:
         facts["state"] = state
     if state in ("sent", "delivered", "read"):
-        facts["whatsappId"] = known.get("whatsappId")
+        facts["whatsappId"] = whatsapp_id(event.message_id or "")
     if state == "failed":
         facts["error"] = {"code": known.get("errorCode"), "message": known.get("errorMessage", "")}
     return facts

@@ -70,11 +70,10 @@ def row_of(fact: Fact) -> Binding | Action:
 
 
 def sent_of(event: Event, named: Named) -> Sent:
-    """The message may be gone already; its WhatsApp id follows from its task."""
+    """The message may be gone already."""
     task = event.message_id or ""
     known = named.known
-    wire_id = known.get("whatsappId") or whatsapp_id(task)
-    return Sent(task, known.get("sessionId", ""), known.get("phone", ""), wire_id, event.at)
+    return Sent(task, known.get("sessionId", ""), known.get("phone", ""), whatsapp_id(task), event.at)
 
 
 def _text(value: object) -> str:

@@ -62,7 +62,7 @@ class Settling:
             raise BadRequest("WRONG_WHATSAPP_ID", "this is not the message id of that task", field="whatsappId")
         facts = await self._facts(session, task)
         settled = await self._store.outbox.settle(
-            task, proof, now_ms=now_ms, whatsappId=wire_id, statsDay=await self._days.of(facts.phone, now_ms)
+            task, proof, now_ms=now_ms, statsDay=await self._days.of(facts.phone, now_ms)
         )
         failpoint("settled-not-answered")
         if settled.code == "UNKNOWN_TASK":

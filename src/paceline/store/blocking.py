@@ -36,7 +36,7 @@ class BlockingRedis:
         """What was begun and has no answer yet, the earliest first."""
         self._answered: deque[list[Any]] = deque()
 
-    def run(self, script: Script, argument: str) -> Any:
+    def run(self, script: Script, argument: bytes) -> Any:
         return self._call([self._order(script, argument)])[0]
 
     def read(self, *commands: Command) -> list[Any]:
@@ -44,7 +44,7 @@ class BlockingRedis:
 
     # The same in two halves, for a caller who has something else to do while Redis works
 
-    def begin_run(self, script: Script, argument: str) -> None:
+    def begin_run(self, script: Script, argument: bytes) -> None:
         self.begin_read(self._order(script, argument))
 
     def begin_read(self, *commands: Command) -> None:
@@ -90,7 +90,7 @@ class BlockingRedis:
         link.sendall(b"".join(packed))
         return self._received(link, len(packed))
 
-    def _order(self, script: Script, argument: str) -> Command:
+    def _order(self, script: Script, argument: bytes) -> Command:
         if script.sha not in self._loaded:
             self._call([("SCRIPT", "LOAD", script.source)])
             self._loaded.add(script.sha)

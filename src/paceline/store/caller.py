@@ -30,13 +30,13 @@ class Caller:
     def __init__(self, link: Link, config: ScriptConfig, *, mutate: dict[str, tuple[str, str]] | None = None) -> None:
         self._link = link
         self._scripts = load(config, mutate)
-        self._encode = msgspec.json.Encoder().encode
+        self._encode = msgspec.msgpack.Encoder().encode
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
         self._joined: dict[str, Gather | Alone] = {}
 
     async def call(self, verb: str, answer: type[T], /, **arguments: Any) -> T:
         """Arguments that are None are left out: Lua reads them as absent."""
-        raw = await self._link.run(self._scripts[verb], self._encode(given(arguments)).decode())
+        raw = await self._link.run(self._scripts[verb], self._encode(given(arguments)))
         return self._decoded(raw, answer)
 
     def join(self, verb: str, answer: type[T], order: Any, *, most: int = TOGETHER) -> Awaitable[T]:
@@ -66,7 +66,7 @@ class Caller:
 
     async def rows(self, verb: str, /, **arguments: Any) -> list[Any]:
         """The plain reply of a verb that has much to tell and does not encode it."""
-        rows: list[Any] = await self._link.run(self._scripts[verb], self._encode(arguments).decode())
+        rows: list[Any] = await self._link.run(self._scripts[verb], self._encode(arguments))
         return rows
 
     async def read(self, *commands: Command) -> list[Any]:

@@ -49,7 +49,7 @@ class Link(Protocol):
     is_shared: bool
     """Whether many use it at once, on one event loop."""
 
-    async def run(self, script: Script, argument: str) -> Any: ...
+    async def run(self, script: Script, argument: bytes) -> Any: ...
 
     async def read(self, *commands: Command) -> list[Any]: ...
 
@@ -72,7 +72,7 @@ class RedisLink:
         # How the client library shapes answers (INFO as a dictionary).
         self._shapes: dict[Any, Callable[[Any], Any]] = {**self._waiting.response_callbacks}
 
-    async def run(self, script: Script, argument: str) -> Any:
+    async def run(self, script: Script, argument: bytes) -> Any:
         with _translated():
             try:
                 (answer,) = await self._wire.call(("EVALSHA", script.sha, 0, argument))

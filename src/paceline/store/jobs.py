@@ -294,7 +294,7 @@ async def phones_about(caller: Caller, phones: Sequence[str]) -> dict[str, dict[
     rows = await caller.read(*commands) if commands else []
     about = {}
     for phone, zone, text in zip(phones, rows[::2], rows[1::2], strict=True):
-        pace = Pace.of(text.partition("\n")[0]) if text else Pace()
+        pace = Pace.of(text) if text else Pace()
         known = {"timezone": zone, "waitReason": pace.wait_reason, "waitUntil": pace.wait_reason and pace.wait_until}
         about[phone] = {name: value for name, value in known.items() if value}
     return about

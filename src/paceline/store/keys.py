@@ -48,7 +48,6 @@ job_done_emitted = Key("job:stats:{}:doneEmitted", "STRING", "set once, by whoev
 messages_ended = Key(
     "messages:ended", "ZSET", "ids of messages that went out, many in one member, by when they are forgotten; settling"
 )
-kept_until = Key("keys:kept", "ZSET", "keys that are written together with others, by when they are dropped; settling")
 task_status = Key("job:taskStatus:{}", "STRING", "SENT or FAILED, for other tools; settling; kept like its message")
 idempotency = Key("idempotency:{}:{}", "HASH", "one Idempotency-Key of one API key; gateway; forgotten after 24 h")
 job_events = Key("jobs:events", "LIST", "the last 2,000 job events; scripts")
@@ -87,6 +86,11 @@ pace = Key(
     "phones:pace",
     "HASH",
     "phone to its pacing as text (lib/25_pace.lua): unsettled, gap, the day's units, why it waits; scripts",
+)
+marks = Key(
+    "phones:marks",
+    "HASH",
+    "phone to marks of its queues as text: number of its last task, urgent, minExpiry, parkedAt, failures; scripts",
 )
 sends = Key("phones:sends", "HASH", "phone to its past sends as text: when on the wire, whether proven; settling")
 pacer = Key("pacer:{}", "HASH", "its sessions' failed attempts of a minute, its turn under GLOBAL_RPM; scripts")

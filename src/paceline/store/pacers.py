@@ -2,20 +2,24 @@
 
 from collections.abc import AsyncIterator, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import structlog
 
-from paceline.policy.dispatch import Decision, Idle, Send, Wait
+from paceline.policy.dispatch import RECHECK_MS, Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
+from paceline.store.looks import Taken, plain_looks
 from paceline.store.rows import Pace, Row, facts_of
+from paceline.store.scripts import ScriptConfig
 
 log = structlog.stdlib.get_logger(__name__)
 
 HEADS = 8
 """Tasks looked at per phone: enough that a few that cannot go do not cost a round each."""
+CAP_RECHECK_MS = 1_000
+"""A message that would have gone over the cap by what it was decided on: the next look knows better."""
 
 
 class Due(Answer, frozen=True):
@@ -72,31 +76,54 @@ class _Look(Answer, frozen=True):
 
 
 class Pacers:
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, config: ScriptConfig) -> None:
         self._caller = caller
+        self._has_ceilings = config.global_rpm > 0 or config.frequency_cap > 0
+        """What the whole fleet, or a person, has had must be asked with the rest."""
 
     async def claim_due(self, *, now_ms: int, lease_ms: int, limit: int, brief: bool = False) -> Due:
-        """With `brief` the heads of a phone end with the first task that may go, as far as a script can tell."""
-        code, *found = await self._caller.rows(
-            "claim_due", now=now_ms, lease=lease_ms, limit=limit, heads=HEADS, brief=brief
-        )
+        """With `brief` the heads of a phone end with the first task that may go, as far as the store can tell."""
+        code, *found = await self._caller.rows("claim_due", now=now_ms, lease=lease_ms, limit=limit)
         if code != "OK":
             return Due(code)
-        next_at, flags, *rows = found
+        next_at, flags, due = found
         leased_until = now_ms + lease_ms
+        taken = [(phone, int(float(at))) for phone, at in zip(due[::2], due[1::2], strict=True)]
         phones: list[PhoneFacts] = []
+        if brief and taken and not self._has_ceilings:
+            phones = await plain_looks(self._caller, taken, flags, now_ms=now_ms, leased_until=leased_until)
+        seen = {facts.phone for facts in phones}
+        others = [one for one in taken if one[0] not in seen]
+        unreadable = await self._look(others, phones, flags, now_ms=now_ms, leased_until=leased_until, brief=brief)
+        return Due(code, phones, next_at, unreadable)
+
+    async def _look(
+        self,
+        taken: Sequence[Taken],
+        phones: list[PhoneFacts],
+        flags: Sequence[str | None],
+        *,
+        now_ms: int,
+        leased_until: int,
+        brief: bool,
+    ) -> list[str]:
+        """Adds the facts of those that were taken, all in one step; returns those that cannot be read."""
+        if not taken:
+            return []
+        due = [word for one in taken for word in one]
+        rows = await self._caller.rows("look_due", now=now_ms, due=due, heads=HEADS, brief=brief)
         unreadable: list[str] = []
-        for phone, facts, pace, sends, seen, heads, more, free_at, due_at in rows:
+        for phone, facts, pace, sends, marks, seen, heads, more, free_at, due_at in rows:
             try:
                 phones.append(
                     facts_of(
-                        [phone, facts, pace, sends, seen, flags], heads, more=more == 1, global_free_at=free_at,
-                        due_at=int(due_at), leased_until=leased_until,
+                        [phone, facts, pace, sends, marks, seen, flags], heads, more=more == 1,
+                        global_free_at=int(free_at), due_at=int(due_at), leased_until=leased_until,
                     )
                 )  # fmt: skip
             except (ValueError, TypeError, msgspec.MsgspecError):
                 unreadable.append(phone)
-        return Due(code, phones, next_at, unreadable)
+        return unreadable
 
     async def look(self, phone: str, *, now_ms: int) -> FleetPhone | None:
         """One phone with its head tasks as a dispatcher would see it now; nothing changes."""
@@ -113,7 +140,7 @@ class Pacers:
         straight into an outbox."""
         orders = [
             (
-                facts.phone, str(facts.version), facts.leased_until, decision.steps or False,
+                facts.phone, f'["{facts.version}",', str(facts.leased_until), decision.steps or False,
                 *_applied(facts, decision.final, now_ms=now_ms, api=api),
             )
             for facts, decision in decisions
@@ -153,11 +180,19 @@ def _fleet_phone(found: Row) -> FleetPhone | None:
         return None
 
 
-def _applied(facts: PhoneFacts, final: Send | Wait | Idle, *, now_ms: int, api: bool) -> tuple[str, tuple[Any, ...]]:
-    """The phone's pacing as it shall be, and what else there is to do, as hand_off.lua reads both."""
-    pace = _moved_on(facts, now_ms)
+def _applied(
+    facts: PhoneFacts, final: Send | Wait | Idle, *, now_ms: int, api: bool
+) -> tuple[str | Literal[False], tuple[Any, ...]]:
+    """The phone's pace as it shall be, and what else there is to do, as hand_off.lua reads both."""
+    pace = Pace.of(facts.pace_line)
+    if int(pace.last_now or 0) > now_ms:
+        return False, ("refused", "CLOCK_BACK", pace.last_now)
+    # This look was used: a second order from it is stale.
+    pace.version, pace.last_now = str(facts.version + 1), str(now_ms)
     if isinstance(final, Idle):
         return pace.line, ("idle",)
+    if isinstance(final, Send) and (refused := _refused(facts, final, now_ms)):
+        return pace.line, refused
     if final.gap is not None:
         pace.gap_ms, pace.gap_key = str(final.gap.ms), final.gap.key
     if isinstance(final, Wait):
@@ -165,8 +200,6 @@ def _applied(facts: PhoneFacts, final: Send | Wait | Idle, *, now_ms: int, api: 
         return pace.line, ("wait", pace.wait_until, final.reason)
     head = final.head
     day, used = with_unit(facts, final.day)
-    if is_over(used, final.cap):
-        return _moved_on(facts, now_ms).line, ("refused", "CAP")
     pace.cap_day, pace.cap_used = day, str(used)
     pace.unsettled, pace.holder, pace.slot = head.task, final.session_id, str(final.send_after_ms)
     pace.more, pace.wait_reason = "1" if facts.more or len(facts.heads) > 1 else "", ""
@@ -174,6 +207,14 @@ def _applied(facts: PhoneFacts, final: Send | Wait | Idle, *, now_ms: int, api: 
         "send", head.entry, head.task, head.to, str(head.priority), str(head.expires_at), final.session_id,
         pace.slot, final.day, pace.cap_day, head.single, api,
     )  # fmt: skip
+
+
+def _refused(facts: PhoneFacts, send: Send, now_ms: int) -> tuple[str, str, str] | None:
+    """Why it must not go by the facts it was decided on, whatever the policy says."""
+    if facts.unsettled:
+        return "refused", "UNSETTLED", str(now_ms + RECHECK_MS)
+    _, used = with_unit(facts, send.day)
+    return ("refused", "CAP", str(now_ms + CAP_RECHECK_MS)) if is_over(used, send.cap) else None
 
 
 def with_unit(facts: PhoneFacts, day: str) -> tuple[str, int]:
@@ -184,10 +225,3 @@ def with_unit(facts: PhoneFacts, day: str) -> tuple[str, int]:
 
 def is_over(used: int, cap: int | None) -> bool:
     return cap is not None and used > cap
-
-
-def _moved_on(facts: PhoneFacts, now_ms: int) -> Pace:
-    """This look was used: a second order from it is stale."""
-    pace = Pace.of(facts.pace_line)
-    pace.version, pace.last_now = str(facts.version + 1), str(now_ms)
-    return pace

@@ -21,7 +21,7 @@ SEND = 27
 """Characters of one past send: two times of thirteen digits, and whether it is proven."""
 
 
-class _Entry(msgspec.Struct, array_like=True):
+class Entry(msgspec.Struct, array_like=True):
     """A task as it lies in a queue (`entry_of` in the scripts)."""
 
     task: str
@@ -33,29 +33,31 @@ class _Entry(msgspec.Struct, array_like=True):
     tz: str = ""
     single: bool = False
 
+    @staticmethod
+    def of(text: str) -> "Entry":
+        return _decode_entry(text)
 
-_decode_entry = msgspec.json.Decoder(_Entry).decode
+
+_decode_entry = msgspec.json.Decoder(Entry).decode
 
 
 class Pace(msgspec.Struct, array_like=True):
-    """The first line of a phone's pacing, field by field as the scripts have it (lib/25_pace.lua)."""
+    """A phone's pace, field by field as the scripts have it (lib/25_pace.lua)."""
 
     version: str = "0"
     last_now: str = ""
     unsettled: str = ""
     holder: str = ""
     slot: str = ""
+    wait_reason: str = ""
+    wait_until: str = ""
+    last_sent: str = ""
+    sent_by: str = ""
     more: str = ""
     gap_ms: str = ""
     gap_key: str = ""
     cap_day: str = ""
     cap_used: str = ""
-    wait_reason: str = ""
-    wait_until: str = ""
-    last_sent: str = ""
-    sent_by: str = ""
-    told: str = ""
-    day: str = ""
 
     @staticmethod
     def of(line: str) -> "Pace":
@@ -66,14 +68,27 @@ class Pace(msgspec.Struct, array_like=True):
         return _encode(self).decode()
 
 
+class Marks(msgspec.Struct, array_like=True):
+    """What is marked of a phone's queues, likewise."""
+
+    seq: str = ""
+    urgent: str = ""
+    min_expiry: str = ""
+    parked_at: str = ""
+    failures: str = ""
+
+    @staticmethod
+    def of(text: str) -> "Marks":
+        return _decode_marks(text)
+
+    @property
+    def text(self) -> str:
+        return _encode(self).decode()
+
+
 _decode_pace = msgspec.json.Decoder(Pace).decode
-_decode_marks = msgspec.json.Decoder(tuple[str, str, str, str, str]).decode
+_decode_marks = msgspec.json.Decoder(Marks).decode
 _encode = msgspec.json.Encoder().encode
-
-
-def pacing_text(pace: Pace, *, failures: str = "") -> str:
-    """A phone's pacing as it is stored, for tests and benchmarks that begin in the middle of a day."""
-    return f"{pace.line}\n{_encode(('', '', '', '', failures)).decode()}"
 
 
 def sends_text(sends: Sequence[tuple[int, int]]) -> str:
@@ -109,7 +124,7 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
     sessions: tuple[_Session, ...] = ()
 
 
-class _Known(msgspec.Struct, frozen=True):
+class Known(msgspec.Struct, frozen=True):
     """The same as policies have it."""
 
     created_at: int | None
@@ -129,12 +144,12 @@ _decode_stored = msgspec.json.Decoder(_Stored).decode
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _known(text: str) -> _Known:
+def known_of(text: str) -> Known:
     """Of JSON, or of a text of a look, in which that is the second of three lines."""
     stored = _decode_stored(text if text.startswith("{") else text.split("\n")[1])
     fields = (stored.min_delay_ms, stored.max_delay_ms, stored.burst_limit, stored.burst_cooldown_ms, stored.rpm)
     rpm, source = _override(stored.sessions)
-    return _Known(
+    return Known(
         created_at=int(stored.created_at) if stored.created_at else None,
         timezone=stored.timezone or None,
         rpm_override=rpm,
@@ -158,11 +173,35 @@ def facts_of(
     due_at: int = 0,
     leased_until: int = 0,
 ) -> PhoneFacts:
-    phone, facts, text, wire, seen, (paused, stopped) = row
-    known = _known(facts)
-    line, marks = text.split("\n")
-    pace, failures = _decode_pace(line), _decode_marks(marks)[-1]
+    phone, facts, line, wire, marks, seen, flags = row
+    known = known_of(facts)
+    return phone_facts(
+        phone, known=known, line=line, pace=Pace.of(line), wire=wire, failures=Marks.of(marks).failures,
+        sessions=_sessions(known, seen), flags=flags, heads=tuple(map(_head, heads)), more=more,
+        global_free_at=global_free_at, due_at=due_at, leased_until=leased_until,
+    )  # fmt: skip
+
+
+def phone_facts(
+    phone: str,
+    *,
+    known: Known,
+    line: str,
+    pace: Pace,
+    wire: str | None,
+    failures: str,
+    sessions: tuple[SessionFacts, ...],
+    flags: Sequence[str | None],
+    heads: tuple[Head, ...],
+    more: bool,
+    global_free_at: int = 0,
+    due_at: int,
+    leased_until: int,
+) -> PhoneFacts:
+    """The same of what was read already. `line` is its pace as it stands there, `wire` its past sends, `flags` whether
+    the fleet is paused and stopped."""
     starts, sends = _moments(wire) if wire else ((), ())
+    paused, stopped = flags
     return PhoneFacts(
         phone=phone,
         version=int(pace.version),
@@ -179,7 +218,7 @@ def facts_of(
         restricted_until=known.restricted_until,
         failures=tuple(map(int, failures.split(","))) if failures else (),
         last_sent_at=int(pace.last_sent or 0),
-        global_free_at=int(global_free_at),
+        global_free_at=global_free_at,
         fleet_stopped=stopped == "1",
         cooldown_until=known.cooldown_until,
         quarantined=known.quarantined,
@@ -191,13 +230,13 @@ def facts_of(
         gap_key=pace.gap_key,
         cap_day=pace.cap_day,
         cap_used=int(pace.cap_used or 0),
-        sessions=_sessions(known, seen),
-        heads=tuple(map(_head, heads)),
+        sessions=sessions,
+        heads=heads,
         more=more,
     )
 
 
-def _sessions(known: _Known, seen: Sequence[str | None] | str | None) -> tuple[SessionFacts, ...]:
+def _sessions(known: Known, seen: Sequence[str | None] | str | None) -> tuple[SessionFacts, ...]:
     """`seen`: when each was heard of; of a phone with one session that of this one."""
     times = seen if isinstance(seen, list) else (seen,)
     return tuple(
@@ -227,7 +266,7 @@ def _override(sessions: Sequence[_Session]) -> tuple[int | None, str]:
 
 def _head(row: Row) -> Head:
     entry, state, pinned, maybe_sent, suppressed, is_known, job_paused, free_at = row
-    item = _decode_entry(entry)
+    item = Entry.of(entry)
     return Head(
         entry, item.task, item.to, state, item.expires_at, item.tz or None, suppressed == "1", pinned or None,
         maybe_sent == "1", is_known == "1", job_paused == "1", int(free_at), item.priority, item.single,
@@ -236,4 +275,4 @@ def _head(row: Row) -> Head:
 
 def task_of(entry: str) -> str:
     """The task of an entry of a queue or an outbox."""
-    return _decode_entry(entry).task
+    return Entry.of(entry).task

@@ -39,7 +39,7 @@ class Store:
         self.rounds = Rounds(caller)
         self.courses = Courses(caller)
         self.tallies = Tallies(caller)
-        self.pacers = Pacers(caller)
+        self.pacers = Pacers(caller, config)
         self.outbox = Outbox(caller)
         self.handing = Handing(caller)
         self.sessions = Sessions(caller)

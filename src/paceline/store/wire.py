@@ -7,16 +7,15 @@ would. Neighbour: `client`.
 """
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 import hiredis
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import ConnectionError, RedisError, ResponseError
+from redis.exceptions import ConnectionError, InvalidResponse, NoScriptError, RedisError, ResponseError
 
-Command = Sequence[str | int | float]
+Command = Sequence[str | bytes | int | float]
 SILENT = 2
 """Timeouts without a word, and the connection counts as dead."""
 CHECKS = 10
@@ -71,47 +70,41 @@ class _Question:
         self.done: asyncio.Future[list[Any]] = loop.create_future()
 
 
-class _Line:
-    """An open connection, with a task that writes and one that reads. Callers that go away take nothing with them: what
-    they asked is answered to nobody."""
+class _Line(asyncio.Protocol):
+    """An open connection. What comes is read where it arrives: the client library has a coroutine for each answer, and
+    that costs more than the answer. Callers that go away take nothing with them: what they asked is answered to
+    nobody."""
 
     def __init__(self, connection: AbstractConnection, timeout_s: float) -> None:
+        if (writer := connection._writer) is None:  # The client library has no other way to what it opened.
+            raise ConnectionError("the connection is gone")
         self._connection = connection
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
-        self._unsent: list[bytes] = []
-        self._more = asyncio.Event()
+        self._reader = hiredis.Reader(
+            encoding="utf-8", protocolError=InvalidResponse, replyError=_refused, notEnoughData=_NOTHING
+        )
         self._asked: deque[_Question] = deque()
         self._heard_s = self._loop.time()
-        if (writer := connection._writer) is not None:
-            # What is written goes out at once, not when all that is ready to run has run.
-            writer.transport.set_write_buffer_limits(high=0)
-        self._tasks = [
-            asyncio.create_task(self._speak(), name="redis-write"),
-            asyncio.create_task(self._listen(), name="redis-read"),
-            asyncio.create_task(self._mind(), name="redis-mind"),
-        ]
+        self._transport = writer.transport
+        self._transport.set_protocol(self)
+        self._tasks = [asyncio.create_task(self._mind(), name="redis-mind")]
         self.is_open = True
 
     async def ask(self, packed: bytes, count: int) -> list[Any]:
-        is_sent = not self._unsent and self._sends_at_once(packed)
+        if self._transport.is_closing():
+            self.end(ConnectionError("the connection is gone"))
+            raise ConnectionError("the connection is gone")
         question = _Question(count, self._loop)
         self._asked.append(question)
-        if not is_sent:
-            self._unsent.append(packed)
-            self._more.set()
+        # As much as the system takes goes out at once; the rest as it can. Who asks is counted, so it is bounded.
+        self._transport.write(packed)
         return await question.done
-
-    def _sends_at_once(self, packed: bytes) -> bool:
-        """Whether the system took it: then Redis has it while we go on with something else."""
-        writer = self._connection._writer  # The client library has no other way that need not be waited for.
-        if writer is None or writer.is_closing() or writer.transport.get_write_buffer_size():
-            return False
-        writer.write(packed)
-        return True
 
     def end(self, error: Exception) -> None:
         """Everybody who waits is told; it is not known what became of what they asked."""
+        if not self.is_open:
+            return
         self.is_open = False
         for task in self._tasks:
             task.cancel()
@@ -119,10 +112,23 @@ class _Line:
             if not question.done.done():
                 question.done.set_exception(error)
         self._asked.clear()
+        self._tasks.append(asyncio.create_task(self._connection.disconnect(nowait=True), name="redis-close"))
 
     async def gone(self) -> None:
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._connection.disconnect(nowait=True)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_s = self._loop.time()
+        try:
+            self._reader.feed(data)
+            while (answer := self._reader.gets()) is not _NOTHING:
+                self._take(answer)
+        except Exception as error:
+            # Also what no one thought of, like an answer that is no text: a line that nobody reads must not look open.
+            self.end(_told(error))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.end(_told(error) if error else ConnectionError("Redis closed the connection"))
 
     async def _mind(self) -> None:
         """One clock for all who wait: a timer for each call would cost more than the call."""
@@ -139,45 +145,26 @@ class _Line:
             if self._asked and now_s - max(self._heard_s, self._asked[0].asked_s) >= SILENT * self._timeout_s:
                 self.end(ConnectionError("no answer for too long"))
 
-    async def _speak(self) -> None:
-        try:
-            while True:
-                await self._more.wait()
-                self._more.clear()
-                packed, self._unsent = b"".join(self._unsent), []
-                if not self._connection.is_connected:
-                    # The client library would make a new one by itself, whose answers nobody reads.
-                    raise ConnectionError("the connection is gone")
-                await self._connection.send_packed_command(packed, check_health=False)
-        except Exception as error:
-            self.end(_told(error))
-
-    async def _listen(self) -> None:
-        try:
-            while True:
-                self._take(await self._next())
-        except Exception as error:
-            # Also what no one thought of, like an answer that is no text: a line that nobody reads must not look open.
-            self.end(_told(error))
-        finally:
-            await self._connection.disconnect(nowait=True)
-
-    async def _next(self) -> Any:
-        try:
-            return await self._connection.read_response(timeout=math.inf)
-        except ResponseError as error:
-            return error
-
     def _take(self, answer: Any) -> None:
+        if isinstance(answer, hiredis.PushNotification):
+            return
         if not self._asked:
             raise ConnectionError("an answer that nobody asked for")
-        self._heard_s = self._loop.time()
         question = self._asked[0]
         question.answers.append(answer)
         if len(question.answers) == question.count:
             self._asked.popleft()
             if not question.done.done():
                 question.done.set_result(question.answers)
+
+
+_NOTHING = object()
+"""Of what came, no whole answer is left."""
+
+
+def _refused(words: str) -> ResponseError:
+    """An error that Redis answered with (`client.refusal` tells what it means)."""
+    return NoScriptError(words) if words.startswith("NOSCRIPT ") else ResponseError(words)
 
 
 def _told(error: Exception) -> Exception:

@@ -22,7 +22,7 @@ class TimedLink:
         self._by_verb = metrics.summary(names.REDIS_VERBS)
         self._errors = metrics.counter(names.REDIS_ERRORS)
 
-    async def run(self, script: Script, argument: str) -> Any:
+    async def run(self, script: Script, argument: bytes) -> Any:
         began_s = stopwatch_s()
         try:
             return await self._link.run(script, argument)

@@ -36,7 +36,7 @@ class _Asking:
 
     is_shared = False
 
-    async def run(self, script: Script, argument: str) -> Any:
+    async def run(self, script: Script, argument: bytes) -> Any:
         raise RuntimeError("who asks from outside changes nothing")
 
     async def read(self, *commands: Command) -> list[Any]:

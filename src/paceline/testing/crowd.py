@@ -68,7 +68,7 @@ class CrowdSim(Sim):
 class CrowdLink(SimLink):
     """Nobody outside listens: what they would note down of millions of orders is not read."""
 
-    async def run(self, script: Script, argument: str) -> Any:
+    async def run(self, script: Script, argument: bytes) -> Any:
         return await Order(
             self._process, lambda: self._redis.begin_run(script, argument), lambda: self._carried_out(script)
         )

@@ -144,9 +144,9 @@ class Outside:
         self.proven: list[tuple[str, str]] = []
         """Message and state, of every proof that was answered."""
 
-    def tap(self, name: str, argument: str, answer: str | list[str], now_ms: int) -> None:
+    def tap(self, name: str, argument: bytes, answer: str | list[str], now_ms: int) -> None:
         """One order to Redis, carried out at this moment."""
-        order = msgspec.json.decode(argument)
+        order = msgspec.msgpack.decode(argument)
         if name == "hand_off":
             self._hand_off(order, list(answer), now_ms)
             return

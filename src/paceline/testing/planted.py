@@ -30,7 +30,7 @@ BUGS = [
         seeds=(43, 14)),
     Bug("a repeat that is cut off counts as not sent", "I2",
         python=("paceline.worker.recovery.answer_for_pending", "_forgets_the_second_try"), seeds=(-36,)),
-    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("    keep_sends(phone, sends)\n", "")}, seeds=(-20,)),
+    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("    keep_text(SENDS, phone, sends)\n", "")}, seeds=(-20,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
         seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),

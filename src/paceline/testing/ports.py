@@ -61,14 +61,14 @@ class SimLink:
         self._redis = redis
         self._outside = outside
 
-    async def run(self, script: Script, argument: str) -> Any:
+    async def run(self, script: Script, argument: bytes) -> Any:
         return await Do(self._process, lambda: self._run(script, argument))
 
     async def read(self, *commands: Command) -> list[Any]:
         found: list[Any] = await Do(self._process, lambda: self._redis.read(*commands))
         return found
 
-    def _run(self, script: Script, argument: str) -> Any:
+    def _run(self, script: Script, argument: bytes) -> Any:
         answer = self._redis.run(script, argument)
         if script.name in TAPPED:
             self._outside.tap(script.name, argument, answer, self._sim.now_ms)

@@ -15,7 +15,8 @@ end
 local are_new = call('EXISTS', unpack(jobs)) == 0
 local are_strangers = #strangers > 0 and call('EXISTS', unpack(strangers)) == 0
 look_up_listed(unseen)
-look_up_paces(phones)
+look_up(PACE, phones)
+look_up(MARKS, phones)
 
 -- What speaks against the choice of a phone for somebody who was not looked up.
 local function objection(o, is_stranger)
@@ -43,5 +44,5 @@ end
 
 return each(accept, note_arrived, function()
   set_noted()
-  write_paces()
+  write_held()
 end)

@@ -60,7 +60,7 @@ end
 local open = 0
 for _, id in ipairs(call('SMEMBERS', K.phone_sessions(a.phone))) do open = open + call('LLEN', K.processing(id)) end
 if left > 0 then
-  if not busy and ended.X + ended.F > 0 then score_again(a.phone, a.now, pace_of(a.phone)) end
+  if not busy and ended.X + ended.F > 0 then score_again(a.phone, a.now) end
   if ended.X + ended.F > 0 then
     incident('QUEUE_CANCELED', a.now, {phone = a.phone, sessionId = a.session, by = a.by, canceled = ended.X, failed = ended.F})
     audit('OPERATOR', a.now, {

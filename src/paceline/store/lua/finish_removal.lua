@@ -25,12 +25,6 @@ call('DEL', key, K.session_status(a.session), K.session_qr(a.session), K.session
 call('SREM', K.sessions(), a.session)
 call('HDEL', K.sessions_seen(), a.session)
 call('HDEL', K.pacer(known.phone), failed_field(a.session))
--- Should it come back to this number today, what it sent elsewhere meanwhile counts, too.
-local is_good, pace = pcall(pace_of, known.phone)
-if is_good then
-  pace.day = ''
-  keep_pace(known.phone, pace)
-end
 if known.driver ~= 'simulated' and call('EXISTS', K.sessions_real()) == 1 then call('DECR', K.sessions_real()) end
 call('SREM', K.phone_sessions(known.phone), a.session)
 list_sessions(known.phone)

@@ -1,10 +1,10 @@
 -- Applies what the policy decided for due phones, each on its own: first its head tasks that do not go, then send, wait or idle.
--- a: now, handoffUntil, orders [[phone, version (of the pacing it was decided on), leasedUntil, steps (false if none) [{kind, entry, reason?,
---      untilMs?} …], pace (its first line as it shall be then, lib/25_pace.lua), final]]
+-- a: now, handoffUntil, orders [[phone, seen (how the pace it was decided on begins, with its version), leasedUntil, steps (false if none) [{kind,
+--      entry, reason?, untilMs?} …], pace (as it shall be then, lib/25_pace.lua; false if nothing was decided), final]]
 --    final, in this order; what is only written is text:
 --      send, entry, and of it task, to, priority, expiresAt, then session, sendAfter, day, unitDay (whose unit it takes), single (a single
 --        send), api (by HTTP, not straight to the outbox)
---      | wait, until, reason | idle | refused, code (it must not go, by what it was decided on: looked at again in a second)
+--      | wait, until, reason | idle | refused, code, until (it must not go, by what it was decided on: looked at again then)
 -- Returns for each order, in a plain list, OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
 -- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | ERROR (what is stored of this phone cannot be read).
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
@@ -35,13 +35,6 @@ local function clear(phone, step)
   if step.kind == 'park' then park(phone, item, step) else finish(phone, item, step) end
 end
 
--- What was decided becomes the phone's pacing: its first line, before the marks as they are now.
-local function decided(phone, line)
-  local text = pace_text(phone)
-  paces[phone] = nil
-  keep_text(phone, line .. string.sub(text, string.find(text, '\n', 1, true), -1))
-end
-
 -- A place in the line for the fleet's slots is kept only as long as that is what the phone waits for.
 local function keep_place(phone, kind, reason)
   if reason == 'GLOBAL_LIMIT' then
@@ -52,7 +45,7 @@ local function keep_place(phone, kind, reason)
 end
 
 local function wait(phone, until_text, line)
-  decided(phone, line)
+  keep_line(phone, line)
   -- A message that expires or is parked while the phone waits has its look at its own time, not when the phone wakes.
   local until_ms, _, parked = tonumber(until_text), first_parked(phone)
   call('ZADD', K.due(), ms(math.min(until_ms, tonumber(marks_of(phone).minExpiry) or until_ms, parked or until_ms)), phone)
@@ -60,11 +53,10 @@ local function wait(phone, until_text, line)
 end
 
 -- Why the task may not be handed over after all, and when to look again; nil if it may.
-local function refusal(phone, task, to, send_after, byte, unsettled)
+local function refusal(phone, task, to, send_after, byte)
   local fleet = fleet_flags()
   if fleet[1] == '1' then return 'PAUSED', a.now + 1000 end
   if fleet[2] == '1' then return 'STOPPED', a.now + 1000 end
-  if unsettled then return 'UNSETTLED', a.now + 60000 end
   if byte == '' or not has('rt', byte) then return 'NOT_WAITING', a.now end
   if is_suppressed(to, task) then return 'SUPPRESSED', a.now end
   if is_paused((split(task))) then return 'JOB_PAUSED', a.now end
@@ -101,7 +93,7 @@ local function hand_over(phone, line, byte, final)
   local _, entry, task, to, _, expires_at, session, send_after, day, unit_day, single, api = unpack(final)
   -- Before anything else is written: whatever goes wrong with this one, its deadline will be there.
   deadlines[#deadlines + 1], deadlines[#deadlines + 2] = a.handoffUntil, task
-  decided(phone, line)
+  keep_line(phone, line)
   move(task, 'h', a.now, byte)
   unroute(split(task))
   -- A single send counts as waiting until here.
@@ -122,10 +114,10 @@ local function hand_over(phone, line, byte, final)
   busy[#busy + 1] = phone
 end
 
-local function send(phone, line, final, unsettled)
+local function send(phone, line, final)
   local _, entry, task, to, priority, _, session, send_after, _, _, _, api = unpack(final)
   local byte = byte_of(task)
-  local code, again_at = refusal(phone, task, to, send_after, byte, filled(unsettled))
+  local code, again_at = refusal(phone, task, to, send_after, byte)
   if not code and not take_head(phone, priority, entry, session, api) then code, again_at = 'HEAD_CHANGED', a.now end
   if code then
     local p = pace_of(phone)
@@ -138,31 +130,35 @@ local function send(phone, line, final, unsettled)
   return 'OK'
 end
 
+-- Something changed since the look, or something with little time left came with it: the next look is now.
+local function void(phone, leased_until, score)
+  if not string.find(text_of(PACE, phone), '^%["%d+","%d*","[^"]*"') then error('what is kept of its pace cannot be read') end
+  if score and tonumber(score) <= tonumber(leased_until) then call('ZADD', K.due(), 'LT', NOW, phone) end
+  return 'STALE'
+end
+
 local function apply(order, score)
-  local phone, version, leased_until, steps, line, final = unpack(order)
-  local known, last_now, unsettled = string.match(pace_text(phone), '^%["(%d+)","(%d*)","([^"]*)"')
-  if not known then error('what is kept of its pace cannot be read') end
-  if known == version and (tonumber(last_now) or 0) > a.now then
-    call('ZADD', K.due(), last_now, phone)
-    return 'CLOCK_BACK'
-  end
-  score = tonumber(score or nil)
-  if known ~= version or score ~= leased_until then
-    -- Something changed since the look, or something with little time left came with it: the next look is now.
-    if score and score <= leased_until then call('ZADD', K.due(), 'LT', NOW, phone) end
-    return 'STALE'
-  end
-  for _, step in ipairs(steps or {}) do clear(phone, step) end
-  keep_place(phone, final[1], final[3])
-  if final[1] == 'send' then return send(phone, line, final, unsettled) end
-  if final[1] == 'wait' then return wait(phone, final[2], line) end
-  if final[1] == 'refused' then
-    decided(phone, line)
-    call('ZADD', K.due(), ms(a.now + 1000), phone)
+  local phone, seen, leased_until, steps, line, final = unpack(order)
+  local is_same = string.sub(text_of(PACE, phone), 1, #seen) == seen
+  -- The clock went back: nothing was decided, and nothing but its time changes.
+  if is_same and not line then
+    call('ZADD', K.due(), final[3], phone)
     return final[2]
   end
-  decided(phone, line)
-  score_again(phone, a.now, pace_of(phone))
+  if not is_same or score ~= leased_until then return void(phone, leased_until, score) end
+  if steps then
+    for _, step in ipairs(steps) do clear(phone, step) end
+  end
+  local kind = final[1]
+  keep_place(phone, kind, final[3])
+  if kind == 'send' then return send(phone, line, final) end
+  if kind == 'wait' then return wait(phone, final[2], line) end
+  keep_line(phone, line)
+  if kind == 'refused' then
+    call('ZADD', K.due(), final[3], phone)
+    return final[2]
+  end
+  score_again(phone, a.now)
   return 'OK'
 end
 
@@ -174,7 +170,7 @@ for i, order in ipairs(a.orders) do
 end
 gather(tasks)
 look_up_listed(people)
-look_up_paces(phones)
+look_up(PACE, phones)
 local leases = #phones > 0 and call('ZMSCORE', K.due(), unpack(phones))
 for i, order in ipairs(a.orders) do
   local is_good, code = pcall(apply, order, leases[i])
@@ -182,7 +178,7 @@ for i, order in ipairs(a.orders) do
   codes[i] = is_good and code or 'ERROR'
 end
 if #deadlines > 0 then call('ZADD', K.deadlines(), unpack(deadlines)) end
-write_paces()
+write_held()
 if #busy > 0 then call('ZREM', K.due(), unpack(busy)) end
 for job, problem in pairs(write_gathered()) do
   for i, order in ipairs(a.orders) do

@@ -1,16 +1,26 @@
 -- Proofs that tasks went out, each a fact, whoever brings it and however late: the state, the phone's pacing, statistics, the job's counters and
--- end. a: orders [{task, outcome (sent | delivered | read), whatsappId, statsDay?, now}]
+-- end. a: orders [{task, outcome (sent | delivered | read), statsDay?, now}]
 -- Returns for each, in a plain list, OK {state, was (the state before)} | REPEAT {state} (known already) | UNKNOWN_TASK.
 local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
 -- A number that was told its person's number so long ago tells it again (bind).
 local BOUND_MS = 3600000
 
--- Messages by their task, read before anything is written.
+-- What a proof reads of a message; what is not there is false. Messages by their task, read before anything is written.
+local FIELDS = {'phone', 'sessionId', 'entry', 'to', 'claimedAt', 'sendAfter', 'sentAt', 'history', 'retryMember', 'errorCode', 'waitReason', 'handing',
+  'fleetMember'}
 local abouts = {}
 
--- What is written for all orders together: what the whole fleet did, what a session sent today and what other tools read of each task, and
--- which messages may be forgotten one day.
-local tallies, sent_days, statuses, ended = {}, {}, {}, {}
+local function message_of(task)
+  local m = call('HMGET', K.message(task), unpack(FIELDS))
+  return {
+    phone = m[1], sessionId = m[2], entry = m[3], to = m[4], claimedAt = m[5], sendAfter = m[6], sentAt = m[7], history = m[8], retryMember = m[9],
+    errorCode = m[10], waitReason = m[11], handing = m[12], fleetMember = m[13],
+  }
+end
+
+-- What is written for all orders together: what the whole fleet did, what other tools read of each task, and which messages may be forgotten
+-- one day.
+local tallies, statuses, ended = {}, {}, {}
 
 local function tally(o, name)
   local minute = name .. whole(math.floor(o.now / 60000))
@@ -23,32 +33,20 @@ local function stat(o, session, name)
   count_day(session, o.statsDay, name, 1)
 end
 
--- A number remembers what it counted last, so that these counts need not be asked for and are written together.
-local function count_sent(o, phone, session)
-  tally(o, 'sent')
-  if not session or not o.statsDay then return end
-  local key, mark, p = K.session_stats(session, o.statsDay, 'sent'), session .. ' ' .. o.statsDay .. ' ', phone and pace_of(phone)
-  local count = sent_days[key] or p and string.sub(p.day, 1, #mark) == mark and tonumber(string.sub(p.day, #mark + 1))
-  if count then
-    count = count + 1
-  else
-    count = call('INCRBY', key, '1')
-    keep_until(key, o.now + tonumber(C.session_days_ttl) * 1000)
-  end
-  sent_days[key] = count
-  if p then p.day = mark .. whole(count) end
-end
-
 local function forget_retry(key, about)
   if not about.retryMember then return end
   call('ZREM', K.task_retry(), about.retryMember)
   call('HDEL', key, 'retryMember')
 end
 
--- It has its answer: what stood there while it waited, or when it failed, is past.
+-- It has its answer: what stood there while it waited, or when it failed, is past. A history of nothing but this follows from its time.
 local function now_sent(o, key, about, byte)
-  local line = '{"at":' .. ms(o.now) .. ',"what":"sent","by":"' .. o.outcome .. '"}'
-  call('HSET', key, 'whatsappId', o.whatsappId, 'sentAt', about.sentAt or ms(o.now), 'history', history_with(about.history, line))
+  if o.outcome == 'sent' and not about.history then
+    call('HSET', key, 'sentAt', about.sentAt or ms(o.now))
+  else
+    local line = '{"at":' .. ms(o.now) .. ',"what":"sent","by":"' .. o.outcome .. '"}'
+    call('HSET', key, 'sentAt', about.sentAt or ms(o.now), 'history', history_with(about.history, line))
+  end
   if about.errorCode or about.waitReason then call('HDEL', key, 'errorCode', 'errorMessage', 'waitReason', 'waitUntil') end
   statuses[#statuses + 1], statuses[#statuses + 2], ended[#ended + 1] = K.task_status(o.task), 'SENT', o.task
   -- One that had ended otherwise has a TTL from then.
@@ -56,7 +54,7 @@ local function now_sent(o, key, about, byte)
 end
 
 local function count_proof(o, session, byte, about)
-  if not STEP[byte] then count_sent(o, about.phone, session) end
+  if not STEP[byte] then stat(o, session, 'sent') end
   if o.outcome == 'sent' then return end
   stat(o, session, o.outcome)
   if byte == 'D' then return end
@@ -86,7 +84,7 @@ local function prove(o)
   if byte == '' then return '{"code":"UNKNOWN_TASK"}' end
   local key, is_first = K.message(o.task), not STEP[byte]
   -- Read for all of them at first; of a task that is proven twice in one call, again.
-  local about = abouts[o.task] or hash(key)
+  local about = abouts[o.task] or message_of(o.task)
   abouts[o.task] = nil
   take_from_outbox(o.task, about, byte)
   if is_first then forget_retry(key, about) end
@@ -104,11 +102,11 @@ local tasks, good, phones = {}, {}, {}
 for i, order in ipairs(a.orders) do tasks[i] = order.task end
 gather(tasks)
 for _, task in ipairs(tasks) do
-  local is_good, about = pcall(hash, K.message(task))
-  if is_good then abouts[task], good[#good + 1], phones[#phones + 1] = about, task, about.phone end
+  local is_good, about = pcall(message_of, task)
+  if is_good then abouts[task], good[#good + 1], phones[#phones + 1] = about, task, about.phone or nil end
 end
-look_up_paces(phones)
-look_up_sends(phones)
+look_up(PACE, phones)
+look_up(SENDS, phones)
 -- The first write only frees memory, so a proof is taken when Redis is full. What cannot be read keeps its deadline.
 if #good > 0 then call('ZREM', K.deadlines(), unpack(good)) end
 -- What an order that fails had begun to change of its phone is not written with the next one's.
@@ -121,13 +119,12 @@ local function prove_or_leave(o)
 end
 
 return each(prove_or_leave, function(answers)
-  write_paces()
+  write_held()
   local failed = write_gathered()
   for i, task in ipairs(tasks) do
     local problem = failed[split(task)]
     if problem then answers[i] = '!' .. said(problem) end
   end
-  for key, count in pairs(sent_days) do statuses[#statuses + 1], statuses[#statuses + 2] = key, whole(count) end
   if #statuses > 0 then call('MSET', unpack(statuses)) end
   if #ended > 0 then forget_after(ended, a.orders[1].now) end
   for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end

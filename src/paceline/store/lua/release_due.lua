@@ -1,23 +1,17 @@
 -- Brings back what waited for its time: scheduled single sends to the tail of their phone's queue, retries to the head. And forgets messages
--- that went out as long ago as they are kept, with what other tools read of them, and statistics of days that long past.
--- a: now, limit, forget (0 if it is not the time for it: else of so many settlings the messages, and so many other keys)
+-- that went out as long ago as they are kept, with what other tools read of them.
+-- a: now, limit, forget (0 if it is not the time for it: else of so many settlings the messages)
 -- Returns OK {released, nextAt?, forgets (there is more of that)}. Moving is one step, so repeating it finds nothing. While the dispatchers are stopped
 -- nothing moves.
-local function over(key) return call('ZRANGEBYSCORE', key, '-inf', ms(a.now), 'LIMIT', '0', whole(a.forget)) end
-
 local function forget()
-  local settlings, others = over(K.messages_ended()), over(K.kept_until())
+  local settlings = call('ZRANGEBYSCORE', K.messages_ended(), '-inf', ms(a.now), 'LIMIT', '0', whole(a.forget))
   for _, tasks in ipairs(settlings) do
     local doomed = {}
     for task in string.gmatch(tasks, '%S+') do doomed[#doomed + 1], doomed[#doomed + 2] = K.message(task), K.task_status(task) end
     call('UNLINK', unpack(doomed))
   end
   if #settlings > 0 then call('ZREM', K.messages_ended(), unpack(settlings)) end
-  if #others > 0 then
-    call('UNLINK', unpack(others))
-    call('ZREM', K.kept_until(), unpack(others))
-  end
-  return #settlings == a.forget or #others == a.forget
+  return #settlings == a.forget
 end
 
 local forgets = a.forget > 0 and forget()
@@ -27,7 +21,7 @@ local released = 0
 -- Each on its own: one whose phone cannot be read keeps its place, a minute later, and the others go on.
 local function bring_back(key, member, back)
   local item = cjson.decode(member)
-  local is_good, problem = pcall(marks_of, item.phone)
+  local is_good, problem = pcall(must_be_readable, item.phone)
   if not is_good then
     call('ZADD', key, ms(a.now + 60000), member)
     return put_aside(item.phone, problem, a.now)

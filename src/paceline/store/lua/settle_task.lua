@@ -25,7 +25,7 @@ if a.overdue and tonumber(call('ZSCORE', K.deadlines(), a.task) or a.now + 1) > 
 
 -- Before anything is written: what could not go back would wait in no queue.
 if a.outcome == 'returned' or a.outcome == 'parked' then read_entry(about.entry) end
-if phone then marks_of(phone) end
+if phone then must_be_readable(phone) end
 
 -- Which claim made the outcome unknown is kept: if that same claim turns out untouched, so is the message.
 local function may_have_gone_out()

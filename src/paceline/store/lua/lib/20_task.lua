@@ -249,10 +249,8 @@ local function history_with(known, newest)
   return table.concat(lines, '\n', math.max(1, #lines - 39))
 end
 
--- Messages that went out are forgotten together, in so many days (release_due): a TTL for each would be a command for each. So are keys that
--- are written with others, since that takes a TTL away.
+-- Messages that went out are forgotten together, in so many days (release_due): a TTL for each would be a command for each.
 local function forget_after(tasks, now) call('ZADD', K.messages_ended(), ms(now + tonumber(C.message_ttl) * 1000), table.concat(tasks, ' ')) end
-local function keep_until(key, at) call('ZADD', K.kept_until(), ms(at), key) end
 
 local function remember(task, entry)
   local key = K.message(task)

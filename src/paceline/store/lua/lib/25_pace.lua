@@ -1,34 +1,56 @@
--- What pacing knows of a phone, in one text of two lines (store/rows.py reads it, too): what hand-over and settling write, with a version that
--- every such change raises; marks of its queues; both as lists of texts (JSON, without names). Its past sends, which only settling writes, are
--- a text of their own. All phones are in one hash of each kind, so a verb over many reads and writes them at once.
-local NO_PACE = '["0"' .. string.rep(',""', 15) .. ']\n[""' .. string.rep(',""', 4) .. ']'
+-- What pacing knows of a phone, in three texts, each in a hash over the whole fleet, so that a verb over many phones reads and writes them at
+-- once. Its pace: what hand-over and settling write, with a version that every such change raises. Its past sends, which only settling writes.
+-- Marks of its queues, which change beside a decision and do not void it. Pace and marks are lists of texts (JSON, without names; store/rows.py
+-- reads them, too).
+local PACE = {key = K.pace(), nothing = '["0"' .. string.rep(',""', 13) .. ']', texts = {}, changed = {}}
+local SENDS = {key = K.sends(), nothing = '', texts = {}, changed = {}}
+local MARKS = {key = K.marks(), nothing = '["","","","",""]', texts = {}, changed = {}}
 
--- Texts as they are stored and tables of them, by phone; `held` are the phones that are written together at the end of a verb over many.
-local pace_texts, paces, held = {}, {}, nil
-local sends_texts, held_sends = {}, {}
+-- A verb over many phones writes what it changed together, at its end (write_held).
+local is_held = false
 
--- For a verb over many phones: one question for all of them.
-local function look_up_paces(phones)
-  held = {}
+-- One question for all of them.
+local function look_up(book, phones)
+  is_held = true
   if #phones == 0 then return end
-  for i, text in ipairs(call('HMGET', K.pace(), unpack(phones))) do pace_texts[phones[i]] = text or NO_PACE end
+  for i, text in ipairs(call('HMGET', book.key, unpack(phones))) do book.texts[phones[i]] = text or book.nothing end
 end
 
-local function pace_text(phone)
-  local text = pace_texts[phone] or call('HGET', K.pace(), phone) or NO_PACE
-  pace_texts[phone] = text
+local function text_of(book, phone)
+  local text = book.texts[phone] or call('HGET', book.key, phone) or book.nothing
+  book.texts[phone] = text
   return text
 end
 
--- Every field is a text, empty if there is nothing. `more`: something lay in its queues at the last hand-over. `told` and `day` are of statistics.
+local function keep_text(book, phone, text)
+  book.texts[phone] = text
+  if is_held then book.changed[phone] = true else call('HSET', book.key, phone, text) end
+end
+
+local function write_changed(book)
+  local written, count = {}, 0
+  for phone in pairs(book.changed) do
+    written[count + 1], written[count + 2], count = phone, book.texts[phone], count + 2
+  end
+  if count > 0 then call('HSET', book.key, unpack(written)) end
+  book.changed = {}
+end
+
+local function write_held()
+  for _, book in ipairs({PACE, SENDS, MARKS}) do write_changed(book) end
+  is_held = false
+end
+
+-- Paces that were read, by phone. Whoever changes one must keep it (put_pace); whoever changes its text, forget the other (keep_line).
+local paces = {}
+
+-- Every field is a text, empty if there is nothing. `more`: something lay in its queues at the last hand-over. What settling changes comes first.
 local function pace_of(phone)
   if paces[phone] then return paces[phone] end
-  local text, p = pace_text(phone), {}
-  local one = string.find(text, '\n', 1, true) or 0
-  p.version, p.lastNow, p.unsettled, p.holder, p.slot, p.more, p.gapMs, p.gapKey, p.capDay, p.capUsed, p.waitReason, p.waitUntil, p.lastSent,
-    p.sentBy, p.told, p.day = unpack(cjson.decode(string.sub(text, 1, one - 1)))
-  if not p.day then error('what is kept of its pace cannot be read') end
-  p.marks = string.sub(text, one + 1)
+  local p = {}
+  p.version, p.lastNow, p.unsettled, p.holder, p.slot, p.waitReason, p.waitUntil, p.lastSent, p.sentBy, p.more, p.gapMs, p.gapKey, p.capDay,
+    p.capUsed = unpack(cjson.decode(text_of(PACE, phone)))
+  if not p.capUsed then error('what is kept of its pace cannot be read') end
   paces[phone] = p
   return p
 end
@@ -37,71 +59,47 @@ end
 local function seen_pace(phone)
   local is_good, p = pcall(pace_of, phone)
   if is_good then return p end
-  pace_texts[phone] = NO_PACE
+  PACE.texts[phone] = PACE.nothing
   return pace_of(phone)
-end
-
-local function keep_text(phone, text)
-  pace_texts[phone] = text
-  if held then held[phone] = true else call('HSET', K.pace(), phone, text) end
-end
-
-local function keep_pace(phone, p)
-  keep_text(phone, cjson.encode({
-    p.version, p.lastNow, p.unsettled, p.holder, p.slot, p.more, p.gapMs, p.gapKey, p.capDay, p.capUsed, p.waitReason, p.waitUntil, p.lastSent,
-    p.sentBy, p.told, p.day,
-  }) .. '\n' .. p.marks)
 end
 
 -- Whoever decided by what was there before is too late.
 local function put_pace(phone, p)
   p.version = whole(tonumber(p.version) + 1)
-  keep_pace(phone, p)
+  keep_text(PACE, phone, cjson.encode({
+    p.version, p.lastNow, p.unsettled, p.holder, p.slot, p.waitReason, p.waitUntil, p.lastSent, p.sentBy, p.more, p.gapMs, p.gapKey, p.capDay,
+    p.capUsed,
+  }))
 end
 
--- For a verb over many phones that looks at their past sends, too.
-local function look_up_sends(phones)
-  if #phones == 0 then return end
-  for i, text in ipairs(call('HMGET', K.sends(), unpack(phones))) do sends_texts[phones[i]] = text or '' end
+-- The whole of it as text: what was decided elsewhere, or put together from its parts (free_phone).
+local function keep_line(phone, line)
+  paces[phone] = nil
+  keep_text(PACE, phone, line)
 end
 
-local function sends_of(phone)
-  sends_texts[phone] = sends_texts[phone] or call('HGET', K.sends(), phone) or ''
-  return sends_texts[phone]
-end
-
-local function keep_sends(phone, text)
-  sends_texts[phone] = text
-  if held then held_sends[phone] = true else call('HSET', K.sends(), phone, text) end
-end
-
-local function write_paces()
-  local written = {}
-  for phone in pairs(held) do written[#written + 1], written[#written + 2] = phone, pace_texts[phone] end
-  if #written > 0 then call('HSET', K.pace(), unpack(written)) end
-  written = {}
-  for phone in pairs(held_sends) do written[#written + 1], written[#written + 2] = phone, sends_texts[phone] end
-  if #written > 0 then call('HSET', K.sends(), unpack(written)) end
-  held, held_sends = nil, {}
-end
+local function sends_of(phone) return text_of(SENDS, phone) end
 
 -- Of its queues: the number of the last task that came, whether something urgent may lie there, the earliest end of validity, the first time
--- something parked wants back, when its last attempts failed. They change beside a decision and do not void it.
+-- something parked wants back, when its last attempts failed.
 local function marks_of(phone)
   local m = {}
-  m.seq, m.urgent, m.minExpiry, m.parkedAt, m.failures = unpack(cjson.decode(pace_of(phone).marks))
+  m.seq, m.urgent, m.minExpiry, m.parkedAt, m.failures = unpack(cjson.decode(text_of(MARKS, phone)))
   if not m.failures then error('what is marked of its queues cannot be read') end
   return m
 end
 
-local function put_marks(phone, m)
-  local p = pace_of(phone)
-  p.marks = cjson.encode({m.seq, m.urgent, m.minExpiry, m.parkedAt, m.failures})
-  keep_pace(phone, p)
+local function put_marks(phone, m) keep_text(MARKS, phone, cjson.encode({m.seq, m.urgent, m.minExpiry, m.parkedAt, m.failures})) end
+
+-- Whether all of it can be read: asked before the first write of what must not be done by half.
+local function must_be_readable(phone)
+  pace_of(phone)
+  marks_of(phone)
 end
 
 -- The task a phone is busy with, nil if none.
 local function unsettled_of(phone)
-  local task = pace_of(phone).unsettled
+  local task = string.match(text_of(PACE, phone), '^%["%d+","%d*","([^"]*)"')
+  if not task then error('what is kept of its pace cannot be read') end
   return task ~= '' and task or nil
 end

@@ -84,6 +84,7 @@ local function enqueue(phone, task, fields, now)
   local marks, priority, expires_at = marks_of(phone), tonumber(fields.priority), tonumber(fields.expiresAt)
   local seq = tonumber(filled(marks.seq) or '0') + 1
   -- All that may fail comes before the first write.
+  unsettled_of(phone)
   local first, works_below = filled(marks.urgent) and ahead(phone, priority + 1) or 0, has_work(phone, priority)
   local length = call('LPUSH', queue_key(phone, priority), entry_of(task, fields, seq, now))
   marks.seq = whole(seq)
@@ -178,7 +179,7 @@ end
 -- both if it is proven, else an `x`: of what is read and written with every message nothing has to be taken apart. A rolling minute of
 -- sends is kept, and never fewer than C.sends_kept.
 local SEND = 27
-local function digits(at) return string.format('%013d', at) end
+local function digits(at) return at >= 1e12 and whole(at) or string.format('%013d', at) end
 
 local function with_send(sends, from, at, is_proof)
   if #sends % SEND > 0 then error('these are no sends') end
@@ -209,18 +210,26 @@ local function leave_line(phone)
   if C.global_rpm > 0 then call('ZREM', K.fleet_waiting(), phone) end
 end
 
--- The next time worth looking at a phone with nothing unsettled: its slot, or the first parked task. With it goes the reason for waiting: whoever
--- asks meanwhile why a message has not gone yet gets it for nothing. `p` is its pacing, changed already; it is kept here. `more`: something
--- lay in its queues when they were last looked at. Should that be gone, the next look finds nothing to do.
-local function score_again(phone, now, p, more)
-  local sends, works = sends_of(phone), more or has_work(phone)
-  local slot = sends ~= '' and tonumber(string.sub(sends, -14, -2)) + tonumber(filled(p.gapMs) or '0') or now
-  if works and slot > now then p.waitReason, p.waitUntil = 'PACING', ms(slot) end
-  put_pace(phone, p)
+-- When a phone may send next, by its past sends and the rest after the last of them.
+local function slot_after(sends, gap_ms, now)
+  return sends ~= '' and tonumber(string.sub(sends, -14, -2)) + (tonumber(gap_ms) or 0) or now
+end
+
+-- The next time worth looking at a phone with nothing unsettled: its slot if it has work, or the first parked task.
+local function score_next(phone, now, slot, works)
   if works then return score(phone, math.max(now, slot - C.lead_ms)) end
   leave_line(phone)
   local first, at = first_parked(phone)
   if first then call('ZADD', K.due(), ms(at), phone) else call('ZREM', K.due(), phone) end
+end
+
+-- With it goes the reason for waiting: whoever asks meanwhile why a message has not gone yet gets it for nothing.
+local function score_again(phone, now)
+  local p, works = pace_of(phone), has_work(phone)
+  local slot = slot_after(sends_of(phone), p.gapMs, now)
+  if works and slot > now then p.waitReason, p.waitUntil = 'PACING', ms(slot) end
+  put_pace(phone, p)
+  score_next(phone, now, slot, works)
 end
 
 -- The unit goes back only into the day it was taken from.
@@ -287,5 +296,5 @@ local function phone_row(phone)
   local about, ids = facts_of(phone)
   local seen = {}
   for id in string.gmatch(ids, '[^,]+') do seen[#seen + 1] = call('HGET', K.sessions_seen(), id) end
-  return {phone, next(about) and cjson.encode(about) or '{}', pace_text(phone), sends_of(phone), list(seen) or false, fleet_flags()}
+  return {phone, next(about) and cjson.encode(about) or '{}', text_of(PACE, phone), sends_of(phone), text_of(MARKS, phone), list(seen) or false, fleet_flags()}
 end

@@ -8,10 +8,19 @@ end
 
 local function is_newest(session, epoch) return tonumber(call('HGET', K.session(session), 'epoch') or '-1') == epoch end
 
+-- Takes something out of a list in which nearly always nothing else is. False if it is not there.
+local function take_item(key, item)
+  local last = call('RPOP', key)
+  if last == item then return true end
+  if not last then return false end
+  call('RPUSH', key, last)
+  return call('LREM', key, '0', item) > 0
+end
+
 -- Takes a task out of an outbox, which holds tasks as they lay in their queue (a worker's hands hold their ids). `entry`: its text there, unless its person was erased since. False if it is not there.
 local function unhand(task, session, entry)
   local key = K.outbox(session)
-  if entry and call('LREM', key, '0', entry) > 0 then return true end
+  if entry and take_item(key, entry) then return true end
   for _, other in ipairs(call('LRANGE', key, '0', '-1')) do
     if task_of(other) == task then return call('LREM', key, '0', other) > 0 end
   end
@@ -24,7 +33,7 @@ local function take_from_outbox(task, about, byte)
   local session = about.sessionId
   if not session or byte == 'h' and unhand(task, session, about.entry) then return end
   -- It is in one of them, at most.
-  if call('LREM', K.processing(session), '0', task) == 0 and byte ~= 'h' then unhand(task, session, about.entry) end
+  if not take_item(K.processing(session), task) and byte ~= 'h' then unhand(task, session, about.entry) end
 end
 
 -- The first write of every settling: it only frees memory, so settling still works when Redis is full.
@@ -49,26 +58,39 @@ local function sent_by(known, session, count)
   return is_one and session or '*' .. table.concat(names, ',', first)
 end
 
--- Frees the phone of this task, if it is the one it is busy with. `about` is the message. `is_proof`: it certainly went out.
+-- A pace in its parts: version, lastNow, the task it is busy with, why it waits and until when, lastSent, sentBy, and the rest as it is; of that
+-- `more` and the gap. Taken apart and put together as text: reading and writing all of it takes several times as long.
+local LINE = '^%["(%d+)","(%d*)","([^"]*)","[^"]*","%d*",("[^"]*","%d*"),"(%d*)","([^"]*)",("(1?)","(%d*)".*)$'
+-- A session's last minute is told twice in each (tell_minute).
+local TOLD_MS = 30000
+
+-- Frees the phone of this task, if it is the one it is busy with. `about` is the message. `is_proof`: it certainly went out. Something lay in its
+-- queues when they were last looked at (`more`): should that be gone, the next look finds nothing to do.
 local function free_phone(phone, task, about, now, on_wire, is_proof)
-  local p, session = pace_of(phone), about.sessionId
-  if p.unsettled ~= task then
+  local version, last_now, busy_with, wait, last_sent, by, rest, more, gap_ms = string.match(text_of(PACE, phone), LINE)
+  if not version then error('what is kept of its pace cannot be read') end
+  if busy_with ~= task then
     if not is_proof then return end
+    local p = pace_of(phone)
     p.lastSent = ms(now)
     return put_pace(phone, p)
   end
   settle_fleet(task, about.fleetMember, now, on_wire)
-  local from = math.min(now, math.max(tonumber(about.claimedAt or '0'), tonumber(about.sendAfter or '0')))
-  local sends = on_wire and with_send(sends_of(phone), from, now, is_proof)
-  p.unsettled, p.holder, p.slot = '', '', ''
-  if sends then
-    keep_sends(phone, sends)
-    p.sentBy = sent_by(p.sentBy, session, #sends / SEND)
+  local session, sends, is_untold = about.sessionId, sends_of(phone), false
+  if on_wire then
+    local from = math.min(now, math.max(tonumber(about.claimedAt or '0'), tonumber(about.sendAfter or '0')))
+    sends = with_send(sends, from, now, is_proof)
+    keep_text(SENDS, phone, sends)
+    by = sent_by(by, session, #sends / SEND)
   end
-  local mark = is_proof and session .. whole(math.floor(now / 30000))
-  local is_untold = mark and p.told ~= mark
-  if is_proof then p.lastSent, p.told = ms(now), mark end
-  score_again(phone, now, p, filled(p.more))
+  if is_proof then
+    is_untold = by ~= session or math.floor((tonumber(last_sent) or 0) / TOLD_MS) ~= math.floor(now / TOLD_MS)
+    last_sent = ms(now)
+  end
+  local works, slot = more ~= '' or has_work(phone), slot_after(sends, gap_ms, now)
+  if works and slot > now then wait = '"PACING","' .. ms(slot) .. '"' end
+  keep_line(phone, '["' .. whole(version + 1) .. '","' .. last_now .. '","","","",' .. wait .. ',"' .. last_sent .. '","' .. by .. '",' .. rest)
+  score_next(phone, now, slot, works)
   -- The phone is free by now: whatever becomes of a statistic must not hold it up.
-  if is_untold then pcall(tell_minute, phone, session, proven_since(sends, p.sentBy, session, now), now) end
+  if is_untold then pcall(tell_minute, phone, session, proven_since(sends, by, session, now), now) end
 end
