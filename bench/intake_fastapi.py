@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import redis.asyncio as aioredis
 import uvicorn
 from fastapi import FastAPI, Header, HTTPException
@@ -44,7 +45,7 @@ async def send(asked: Send, x_api_key: Annotated[str, Header()] = "") -> dict[st
         "phone": f"97254{next(turns) % int(PHONES):07d}", "expiresAt": now + 86_400_000, "priority": 1,
         "limit": 1_000_000_000, "now": now,
     }  # fmt: skip
-    answer = json.loads((await accept_send(args=[json.dumps({"orders": [order]})]))[0])
+    answer = json.loads((await accept_send(args=[msgspec.msgpack.encode({"orders": [order]})]))[0])
     if answer["code"] != "OK":
         raise HTTPException(429, answer["code"])
     return {"queued": True, "messageId": f"{job}:0", "position": answer["position"], "estimatedDelivery": now + 3_000}

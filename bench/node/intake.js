@@ -4,6 +4,7 @@ const { readFileSync } = require('fs')
 const { createHash, randomBytes, timingSafeEqual } = require('crypto')
 const express = require('express')
 const Redis = require('ioredis')
+const { pack } = require('msgpackr')
 
 const [port, socket, script, phones] = process.argv.slice(2)
 const redis = new Redis({ path: socket })
@@ -28,7 +29,7 @@ app.post('/api/v1/send', async (request, response) => {
   const order = {
     job, json: JSON.stringify(body), task: `${job}:0`, contact: to, phone, to, expiresAt: now + 86400000, priority: 1, limit: 1e9, now,
   }
-  const answer = JSON.parse((await redis.acceptSend(JSON.stringify({ orders: [order] })))[0])
+  const answer = JSON.parse((await redis.acceptSend(pack({ orders: [order] })))[0])
   if (answer.code !== 'OK') return response.status(429).json({ error: { code: answer.code } })
   response.json({ queued: true, messageId: `${job}:0`, position: answer.position, estimatedDelivery: now + 3000 })
 })
