@@ -38,7 +38,7 @@ def test_each_kind_of_fact_becomes_its_row(trail: Trail) -> None:
         ("a1", "s1", "k1", "OPERATOR", '{"force":true}', T0 + 1)
     ]
     assert trail.rows("SELECT task_id, session_id, phone, whatsapp_id, sent_at FROM confirmed_sends") == [
-        (task, "s1", "972500000001", "3EB00003", T0 + 3)
+        (task, "s1", "972500000001", whatsapp_id(task), T0 + 3)
     ]
     assert trail.waiting() == 0
 

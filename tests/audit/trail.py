@@ -48,9 +48,9 @@ class Trail:
         self.stage.redis.xadd(keys.audit(), stream)  # type: ignore[arg-type]
 
     def send(self, number: int) -> str:
-        """A message that went out, as settle_task leaves it."""
+        """A message that went out, as prove_sent leaves it."""
         task = f"01JAUDIT00000000000000000{number % 10}:{number}"
-        about = {"sessionId": "s1", "phone": "972500000001", "whatsappId": f"3EB0{number:04d}", "to": "972541112233"}
+        about = {"sessionId": "s1", "phone": "972500000001", "to": "972541112233"}
         self.stage.redis.hset(keys.message(task), mapping=about)
         self.stage.redis.xadd(keys.events(), {"t": "message.sent", "at": str(T0 + number), "m": task})
         return task

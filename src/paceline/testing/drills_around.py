@@ -27,11 +27,12 @@ def _words() -> list[Scenario]:
     faults = Faults(until_ms=EARLY + 2 * HOUR_MS)
     read = Behaviour(ack_delay_ms=(20, 200), read_ratio=1.0, read_delay_ms=(500, 60_000))
     capped = Behaviour(ack_delay_ms=(20, 200), new_chats=4, new_chats_cycle_ms=10 * MINUTE_MS)
-    many, more = [plain_job("many", EARLY, 30)], [plain_job("more", EARLY, 60)]
+    # Over several numbers: it takes a word that is late at the right moment.
+    many, more = [plain_job("many", EARLY, 30)], [plain_job("more", EARLY, 90)]
     late, later = Around(late_words=0.3), Around(late_words=0.6)
     return [
         drill(24, FAST, many, start_ms=EARLY, behaviour=read, faults=faults, around=late),
-        drill(25, FAST, more, start_ms=EARLY, behaviour=capped, faults=faults, around=later),
+        drill(25, FAST, more, start_ms=EARLY, phones=3, behaviour=capped, faults=faults, around=later),
     ]
 
 
@@ -41,7 +42,7 @@ def _words_from_ahead() -> list[Scenario]:
     faults = Faults(until_ms=EARLY + 2 * HOUR_MS)
     flapping = Behaviour(ack_delay_ms=(20, 200), disconnect_before=0.3)
     around = Around(late_words=0.5, skew_ms=HOUR_MS)
-    jobs = [plain_job("many", EARLY, 30)]
+    jobs = [plain_job("many", EARLY, 80)]
     # When all copies have come, each number has something to say.
     jobs += [plain_job(f"late-{n}", EARLY + HOUR_MS, 2, priority=2, phone=f"44770090000{n}") for n in range(3)]
     return [drill(37, FAST, jobs, start_ms=EARLY, phones=3, behaviour=flapping, faults=faults, around=around)]
