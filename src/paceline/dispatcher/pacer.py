@@ -15,7 +15,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 LEASE_MS = 5_000
 """A dispatcher that dies between looking and handing over delays a phone by this much."""
-BATCH = 100
+BATCH = 200
 """Phones in one call of a script. Some milliseconds of Redis, and one write to the disk for all of them."""
 
 

@@ -12,7 +12,7 @@ from paceline.store.caller import Answer, Caller, given
 from paceline.store.rows import Row, facts_of
 
 PROOFS = frozenset(("sent", "delivered", "read"))
-PROOFS_TOGETHER = 64
+PROOFS_TOGETHER = 128
 """Proofs in one call: nobody waits for them but a worker that has sent already, so many may share it."""
 
 

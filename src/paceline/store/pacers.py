@@ -204,8 +204,8 @@ def _applied(
     pace.unsettled, pace.holder, pace.slot = head.task, final.session_id, str(final.send_after_ms)
     pace.more, pace.wait_reason = "1" if facts.more or len(facts.heads) > 1 else "", ""
     return pace.line, (
-        "send", head.entry, head.task, head.to, str(head.priority), str(head.expires_at), final.session_id,
-        pace.slot, final.day, pace.cap_day, head.single, api,
+        "send", head.entry, head.task, head.to, str(head.priority), final.session_id, pace.slot, final.day,
+        pace.cap_day != final.day and pace.cap_day, head.single, api,
     )  # fmt: skip
 
 

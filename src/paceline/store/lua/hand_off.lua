@@ -2,8 +2,8 @@
 -- a: now, handoffUntil, orders [[phone, seen (how the pace it was decided on begins, with its version), leasedUntil, steps (false if none) [{kind,
 --      entry, reason?, untilMs?} …], pace (as it shall be then, lib/25_pace.lua; false if nothing was decided), final]]
 --    final, in this order; what is only written is text:
---      send, entry, and of it task, to, priority, expiresAt, then session, sendAfter, day, unitDay (whose unit it takes), single (a single
---        send), api (by HTTP, not straight to the outbox)
+--      send, entry, and of it task, to, priority, then session, sendAfter, day, unitDay (false, or the day whose unit it takes, if that is
+--        another), single (a single send), api (by HTTP, not straight to the outbox)
 --      | wait, until, reason | idle | refused, code, until (it must not go, by what it was decided on: looked at again then)
 -- Returns for each order, in a plain list, OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
 -- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | ERROR (what is stored of this phone cannot be read).
@@ -89,8 +89,7 @@ end
 local busy, deadlines, outboxes, is_handing = {}, {}, {}, false
 
 -- The task was taken from its queue.
-local function hand_over(phone, line, byte, final)
-  local _, entry, task, to, _, expires_at, session, send_after, day, unit_day, single, api = unpack(final)
+local function hand_over(phone, line, byte, entry, task, to, session, send_after, day, unit_day, single, api)
   -- Before anything else is written: whatever goes wrong with this one, its deadline will be there.
   deadlines[#deadlines + 1], deadlines[#deadlines + 2] = a.handoffUntil, task
   keep_line(phone, line)
@@ -98,14 +97,16 @@ local function hand_over(phone, line, byte, final)
   unroute(split(task))
   -- A single send counts as waiting until here.
   if single then call('SREM', K.singles(phone), task) end
-  local fresh = call('HSET', K.message(task), 'entry', entry, 'to', to, 'phone', phone, 'sessionId', session, 'expiresAt', expires_at,
-    'handedOffAt', NOW, 'sendAfter', send_after, 'day', day, 'unitDay', unit_day)
-  -- All nine fields are new: nobody wrote of this message before.
-  if fresh < 9 then call('HDEL', K.message(task), 'waitReason', 'waitUntil') end
+  local key = K.message(task)
+  local fresh = call('HSET', key, 'entry', entry, 'to', to, 'phone', phone, 'sessionId', session, 'handedOffAt', NOW, 'sendAfter', send_after,
+    'day', day)
+  -- All seven fields are new: nobody wrote of this message before.
+  if fresh < 7 then call('HDEL', key, 'waitReason', 'waitUntil', 'unitDay') end
+  if unit_day then call('HSET', key, 'unitDay', unit_day) end
   reserve_fleet(phone, task, a.now)
   count_for_person(to, 'h:' .. task, send_after)
   if api then
-    call('HSET', K.message(task), 'handing', 1)
+    call('HSET', key, 'handing', 1)
     call('ZADD', K.handing(), NOW, task)
     is_handing = true
   else
@@ -115,7 +116,7 @@ local function hand_over(phone, line, byte, final)
 end
 
 local function send(phone, line, final)
-  local _, entry, task, to, priority, _, session, send_after, _, _, _, api = unpack(final)
+  local _, entry, task, to, priority, session, send_after, day, unit_day, single, api = unpack(final)
   local byte = byte_of(task)
   local code, again_at = refusal(phone, task, to, send_after, byte)
   if not code and not take_head(phone, priority, entry, session, api) then code, again_at = 'HEAD_CHANGED', a.now end
@@ -126,7 +127,7 @@ local function send(phone, line, final)
     call('ZADD', K.due(), ms(again_at), phone)
     return code
   end
-  hand_over(phone, line, byte, final)
+  hand_over(phone, line, byte, entry, task, to, session, send_after, day, unit_day, single, api)
   return 'OK'
 end
 
@@ -139,7 +140,7 @@ end
 
 local function apply(order, score)
   local phone, seen, leased_until, steps, line, final = unpack(order)
-  local is_same = string.sub(text_of(PACE, phone), 1, #seen) == seen
+  local is_same = string.find(text_of(PACE, phone), seen, 1, true) == 1
   -- The clock went back: nothing was decided, and nothing but its time changes.
   if is_same and not line then
     call('ZADD', K.due(), final[3], phone)

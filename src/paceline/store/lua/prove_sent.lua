@@ -6,16 +6,18 @@ local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
 local BOUND_MS = 3600000
 
 -- What a proof reads of a message; what is not there is false. Messages by their task, read before anything is written.
-local FIELDS = {'phone', 'sessionId', 'entry', 'to', 'claimedAt', 'sendAfter', 'sentAt', 'history', 'retryMember', 'errorCode', 'waitReason', 'handing',
+local FIELDS = {'phone', 'sessionId', 'entry', 'to', 'sendAfter', 'claimedAt', 'sentAt', 'history', 'retryMember', 'errorCode', 'waitReason', 'handing',
   'fleetMember'}
 local abouts = {}
 
 local function message_of(task)
   local m = call('HMGET', K.message(task), unpack(FIELDS))
-  return {
-    phone = m[1], sessionId = m[2], entry = m[3], to = m[4], claimedAt = m[5], sendAfter = m[6], sentAt = m[7], history = m[8], retryMember = m[9],
-    errorCode = m[10], waitReason = m[11], handing = m[12], fleetMember = m[13],
-  }
+  local about = {phone = m[1], sessionId = m[2], entry = m[3], to = m[4], sendAfter = m[5]}
+  -- Of the others hardly any is there.
+  for place = 6, #FIELDS do
+    if m[place] then about[FIELDS[place]] = m[place] end
+  end
+  return about
 end
 
 -- What is written for all orders together: what the whole fleet did, what other tools read of each task, and which messages may be forgotten
@@ -23,9 +25,9 @@ end
 local tallies, statuses, ended = {}, {}, {}
 
 local function tally(o, name)
-  local minute = name .. whole(math.floor(o.now / 60000))
-  local known = tallies[minute] or {name = name, now = o.now, count = 0}
-  tallies[minute], known.count = known, known.count + 1
+  local minute = math.floor(o.now / 60000)
+  local counts = tallies[minute] or {now = o.now, names = {}}
+  tallies[minute], counts.names[name] = counts, (counts.names[name] or 0) + 1
 end
 
 local function stat(o, session, name)
@@ -109,16 +111,8 @@ look_up(PACE, phones)
 look_up(SENDS, phones)
 -- The first write only frees memory, so a proof is taken when Redis is full. What cannot be read keeps its deadline.
 if #good > 0 then call('ZREM', K.deadlines(), unpack(good)) end
--- What an order that fails had begun to change of its phone is not written with the next one's.
-local function prove_or_leave(o)
-  local phone = abouts[o.task] and abouts[o.task].phone
-  local is_good, answer = pcall(prove, o)
-  if is_good then return answer end
-  if phone then paces[phone] = nil end
-  error(answer, 0)
-end
 
-return each(prove_or_leave, function(answers)
+return each(prove, function(answers)
   write_held()
   local failed = write_gathered()
   for i, task in ipairs(tasks) do
@@ -127,5 +121,7 @@ return each(prove_or_leave, function(answers)
   end
   if #statuses > 0 then call('MSET', unpack(statuses)) end
   if #ended > 0 then forget_after(ended, a.orders[1].now) end
-  for _, tally in pairs(tallies) do count_fleet(tally.name, tally.now, tally.count) end
+  for _, counts in pairs(tallies) do
+    for name, count in pairs(counts.names) do count_fleet(name, counts.now, count) end
+  end
 end)

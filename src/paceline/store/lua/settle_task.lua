@@ -42,9 +42,10 @@ local function crashed()
 end
 
 if a.outcome == 'unknown' then
+  local expires_at = read_entry(about.entry).expiresAt
   -- It stays in the worker's hands (`processing`): the next claim or hello asks for it. Validity bounds the wait.
   call('ZREM', K.deadlines(), a.task)
-  call('ZADD', K.deadlines(), about.expiresAt, a.task)
+  call('ZADD', K.deadlines(), ms(expires_at), a.task)
   move(a.task, 'u', a.now)
   may_have_gone_out()
   call('HSET', key, 'waitReason', 'UNKNOWN_OUTCOME')
@@ -55,7 +56,7 @@ end
 
 take_out(a.task, about, byte)
 if a.crash then crashed() end
-if a.unitBack then return_unit(phone, about.unitDay) end
+if a.unitBack then return_unit(phone, about.unitDay or about.day) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
 -- One that was only handed over again has the token of the try before.
 local earlier_may = about.maybeSent == '1' and (byte == 'h' or about.maybeSentToken ~= about.token)
@@ -139,7 +140,7 @@ function OUTCOME.returned()
   back_to_queue()
 end
 function OUTCOME.parked()
-  local until_ms = math.min(a.untilMs, tonumber(about.expiresAt))
+  local until_ms = math.min(a.untilMs, read_entry(about.entry).expiresAt)
   move(a.task, 'p', a.now)
   park_until(phone, until_ms, about.entry)
   call('HSET', key, 'waitReason', a.reason, 'waitUntil', until_ms)
@@ -155,7 +156,7 @@ function OUTCOME.cleared()
   if not has(TERMINAL, byte) then return end
   -- Two may find it ended at once; the unit goes back with the phone, and so only once.
   if unsettled_of(phone) == a.task then
-    return_unit(phone, about.unitDay)
+    return_unit(phone, about.unitDay or about.day)
     uncount_for_person(about.to, a.task, about.maybeSent == '1')
   end
   ended()

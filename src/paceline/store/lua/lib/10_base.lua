@@ -23,38 +23,43 @@ end
 
 local function wake(what) call('PUBLISH', C.wake_channel, what) end
 
--- A whole number as text, each made once. Redis writes a number it is given with all the digits a double can have, which takes longer than
--- many a command; so what is called often gives it texts.
+-- A whole number as text. Redis writes a number it is given with all the digits a double can have, which takes longer than many a command; so
+-- what is called often gives it texts. Small ones are made once.
 local texts = {}
 local function whole(number)
+  if number > 999 then return string.format('%d', number) end
   local text = texts[number] or string.format('%d', number)
   texts[number] = text
   return text
 end
 
--- A time in milliseconds as text.
-local ms = whole
+-- A time in milliseconds as text. Mostly it is the time of this call.
+local ms_at, ms_text
+local function ms(at)
+  if at ~= ms_at then ms_at, ms_text = at, string.format('%d', at) end
+  return ms_text
+end
 
 -- What several orders of one call write to keys they share: it is written after the last of them, and then a command or two are enough.
--- Nil where there is one order. `scores`, `sooner`, `ends`: pairs of time and phone (score, make_due, note_expiry); `phones`: those of them
--- that may have come first; `jobs`: pairs of time and job (note_job); `texts`: pairs of key and text (set_texts); `events`: lines (job_event).
+-- Nil where there is one order. `scores`, `sooner`, `ends`: pairs of time and phone (score, make_due, note_expiry); `first`: the earliest of
+-- these times; `jobs`: pairs of time and job (note_job); `texts`: pairs of key and text (set_texts); `events`: lines (job_event).
 local batch
 
 -- A phone was scored. Who sleeps until the first score need not hear of any that comes behind it.
-local function wake_if_first(phone)
+local function wake_if_first(phone, at)
   if batch then
-    batch.phones[phone] = true
+    if at < batch.first then batch.first = at end
   elseif call('ZRANGE', K.due(), '0', '0')[1] == phone then
     wake('due')
   end
 end
 
 -- A time and what it is the time of, as a command over many takes them.
-local function add_pair(pairs_, at, member) pairs_[#pairs_ + 1], pairs_[#pairs_ + 2] = ms(at), member end
+local function add_pair(pairs_, at, member) pairs_[#pairs_ + 1], pairs_[#pairs_ + 2] = whole(at), member end
 
 local function score(phone, at)
   if batch then add_pair(batch.scores, at, phone) else call('ZADD', K.due(), ms(at), phone) end
-  wake_if_first(phone)
+  wake_if_first(phone, at)
 end
 
 -- Phones that have to be looked at no later than at these times, if they are to be looked at at all. True if that is sooner for one of them.
@@ -64,9 +69,11 @@ local function write_scores()
   if #batch.scores > 0 then call('ZADD', K.due(), unpack(batch.scores)) end
   if #batch.sooner > 0 then call('ZADD', K.due(), 'LT', unpack(batch.sooner)) end
   if #batch.ends > 0 and score_ends(batch.ends) then
-    for i = 2, #batch.ends, 2 do batch.phones[batch.ends[i]] = true end
+    for i = 1, #batch.ends, 2 do batch.first = math.min(batch.first, tonumber(batch.ends[i])) end
   end
-  if next(batch.phones) and batch.phones[call('ZRANGE', K.due(), '0', '0')[1]] then wake('due') end
+  if batch.first == math.huge then return end
+  local first = call('ZRANGE', K.due(), '0', '0', 'WITHSCORES')[2]
+  if first and tonumber(first) >= batch.first then wake('due') end
 end
 
 -- What went wrong, as text.
@@ -110,7 +117,7 @@ end
 -- else fails.
 local function each(apply, after, first)
   local answers = {}
-  batch = {phones = {}, scores = {}, sooner = {}, ends = {}, jobs = {}, texts = {}, events = {}}
+  batch = {first = math.huge, scores = {}, sooner = {}, ends = {}, jobs = {}, texts = {}, events = {}}
   for i, order in ipairs(a.orders) do
     local is_good, answer = pcall(apply, order)
     answers[i] = is_good and answer or '!' .. said(answer)

@@ -3,8 +3,12 @@
 -- The job of a task and its index there, both as text. A verb asks for the same few times.
 local job_of, index_of = {}, {}
 local function split(task)
-  if not job_of[task] then job_of[task], index_of[task] = string.match(task, '^([^:]+):(%d+)$') end
-  return job_of[task], index_of[task]
+  local job = job_of[task]
+  if job then return job, index_of[task] end
+  local index
+  job, index = string.match(task, '^([^:]+):(%d+)$')
+  job_of[task], index_of[task] = job, index
+  return job, index
 end
 
 -- A verb that serves many tasks gathers them by job: their bytes are read at its start and what became of them is written at its end, by a
@@ -39,8 +43,7 @@ local function byte_of(task)
   return page and page.bytes[index] or call('GETRANGE', K.job_states(job), index, index)
 end
 
-local function put_byte(job, index, to)
-  local page = page_of(job)
+local function put_byte(page, job, index, to)
   if not page then return call('SETRANGE', K.job_states(job), index, to) end
   local writes = page.writes
   page.bytes[index] = to
@@ -119,7 +122,7 @@ end
 
 -- Of a byte: EVENT has an entry if it is an end, STEP how far it went out.
 -- Counters follow the byte, so they add up at every moment; the last task to end closes the job.
-local function count_move(job, index, from, to, now)
+local function count_move(page, job, index, from, to, now)
   local goes_out = STEP[to] and not STEP[from]
   if EVENT[from] then
     if from == 'F' then correct(job, K.job_failed(job), -1) end
@@ -129,7 +132,7 @@ local function count_move(job, index, from, to, now)
     tell('job.corrected', now, 'm', job .. ':' .. index, 'from', from, 'to', to)
     return
   end
-  local page, sent, failed, ended = page_of(job), goes_out and 1 or 0, to == 'F' and 1 or 0, EVENT[to] and 1 or 0
+  local sent, failed, ended = goes_out and 1 or 0, to == 'F' and 1 or 0, EVENT[to] and 1 or 0
   if not page then return count_in(job, sent, failed, ended, now) end
   page.sent, page.failed, page.ended, page.at = page.sent + sent, page.failed + failed, page.ended + ended, now
 end
@@ -183,14 +186,13 @@ local function tell_with_others(page, step, index, now)
 end
 
 -- A proof that skips a step tells of that step too: what was read was sent and delivered, and each is told exactly once.
-local function tell_move(task, from, to, now)
+local function tell_move(page, task, index, from, to, now)
   local last = STEP[to]
   if not last then return tell(EVENT[to], now, 'm', task) end
-  local job, index = split(task)
   -- What is corrected is told at once: that it went out comes before that its job was corrected.
-  local page = (STEP[from] or not EVENT[from]) and page_of(job)
+  local is_gathered = page and (STEP[from] or not EVENT[from])
   for step = (STEP[from] or 0) + 1, last do
-    if page then tell_with_others(page, step, index, now) else tell(EVENT[string.sub(WENT_OUT, step, step)], now, 'm', task) end
+    if is_gathered then tell_with_others(page, step, index, now) else tell(EVENT[string.sub(WENT_OUT, step, step)], now, 'm', task) end
   end
 end
 
@@ -199,11 +201,12 @@ local function move(task, to, now, byte)
   local job, index = split(task)
   local from = byte or byte_of(task)
   if from == '' or not has(NEXT[from], to) then return false, from end
-  put_byte(job, index, to)
+  local page = page_of(job)
+  put_byte(page, job, index, to)
   -- Only an end is told and counted.
   if EVENT[to] then
-    tell_move(task, from, to, now)
-    count_move(job, index, from, to, now)
+    tell_move(page, task, index, from, to, now)
+    count_move(page, job, index, from, to, now)
   end
   return true, from
 end

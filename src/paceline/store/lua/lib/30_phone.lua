@@ -26,7 +26,7 @@ local function filled(value) return value and value ~= '' and value or nil end
 local function make_due(phone, at)
   if unsettled_of(phone) then return end
   if batch then add_pair(batch.sooner, at, phone) else call('ZADD', K.due(), 'LT', ms(at), phone) end
-  wake_if_first(phone)
+  wake_if_first(phone, at)
 end
 
 -- A task as it lies in a queue, an outbox and its message: a list (JSON), short, since it is read and written with every step. Put together here:
@@ -60,7 +60,7 @@ local function score_end(phone, at)
   if batch then
     add_pair(batch.ends, at, phone)
   elseif score_ends({ms(at), phone}) then
-    wake_if_first(phone)
+    wake_if_first(phone, at)
   end
 end
 
@@ -179,13 +179,17 @@ end
 -- both if it is proven, else an `x`: of what is read and written with every message nothing has to be taken apart. A rolling minute of
 -- sends is kept, and never fewer than C.sends_kept.
 local SEND = 27
-local function digits(at) return at >= 1e12 and whole(at) or string.format('%013d', at) end
+local function digits(at) return at >= 1e12 and ms(at) or string.format('%013d', at) end
 
 local function with_send(sends, from, at, is_proof)
   if #sends % SEND > 0 then error('these are no sends') end
-  local spare, past, since = #sends / SEND - C.sends_kept, 0, digits(at - 60000)
-  while past <= spare and string.sub(sends, past * SEND + 14, past * SEND + 26) < since do past = past + 1 end
-  return (past > 0 and string.sub(sends, past * SEND + 1) or sends) .. digits(from) .. digits(at) .. (is_proof and 's' or 'x')
+  local spare, past = #sends / SEND - C.sends_kept, 0
+  if spare >= 0 then
+    local since = digits(at - 60000)
+    while past <= spare and string.sub(sends, past * SEND + 14, past * SEND + 26) < since do past = past + 1 end
+    sends = string.sub(sends, past * SEND + 1)
+  end
+  return sends .. digits(from) .. digits(at) .. (is_proof and 's' or 'x')
 end
 
 -- How many of these were proven within the last minute, by this session if several have sent (`sent_by`).

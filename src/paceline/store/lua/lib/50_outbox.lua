@@ -87,8 +87,8 @@ local function free_phone(phone, task, about, now, on_wire, is_proof)
     is_untold = by ~= session or math.floor((tonumber(last_sent) or 0) / TOLD_MS) ~= math.floor(now / TOLD_MS)
     last_sent = ms(now)
   end
-  local works, slot = more ~= '' or has_work(phone), slot_after(sends, gap_ms, now)
-  if works and slot > now then wait = '"PACING","' .. ms(slot) .. '"' end
+  local works, slot = more ~= '' or has_work(phone), on_wire and now + (tonumber(gap_ms) or 0) or slot_after(sends, gap_ms, now)
+  if works and slot > now then wait = '"PACING","' .. whole(slot) .. '"' end
   keep_line(phone, '["' .. whole(version + 1) .. '","' .. last_now .. '","","","",' .. wait .. ',"' .. last_sent .. '","' .. by .. '",' .. rest)
   score_next(phone, now, slot, works)
   -- The phone is free by now: whatever becomes of a statistic must not hold it up.
