@@ -26,6 +26,8 @@ AT_ONCE = 500
 """Commands sent together while a fleet is made."""
 YEAR_MS = 365 * 86_400_000
 JOB_DAY_MS = 86_400_000
+MIXED = 7_654_321
+"""People come in no order, each once: numbers that count up with their place in the job would be a case of its own."""
 
 
 def now_ms() -> int:
@@ -79,7 +81,7 @@ class Fleet:
         now = now_ms()
         job = Job(job_id=new_ulid(now, self._rng), total=total, text="hello", accepted_at=now, accepted_by="bench",
                   validity_seconds=86_400)  # fmt: skip
-        people = [f"97252{n % 10_000_000:07d}" for n in range(place, place + total)]
+        people = [f"97252{n * MIXED % 10_000_000:07d}" for n in range(place, place + total)]
         for number, chunk in enumerate(_parts(people, CHUNK)):
             self.call("stage_chunk", {"job": job.job_id, "chunk": number, "contacts": chunk})
         self.call("accept_job", {

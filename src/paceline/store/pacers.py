@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
+from paceline.domain.states import Byte
 from paceline.policy.dispatch import RECHECK_MS, Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
@@ -138,15 +139,26 @@ class Pacers:
     ) -> list[str]:
         """Applies each, or says why not. With `api` a task waits to be posted to the orchestrator instead of going
         straight into an outbox."""
-        orders = [
-            (
+        orders = {
+            place: (
                 facts.phone, f'["{facts.version}",', str(facts.leased_until), decision.steps or False,
                 *_applied(facts, decision.final, now_ms=now_ms, api=api),
             )
-            for facts, decision in decisions
-        ]  # fmt: skip
-        until = str(now_ms + handoff_ttl_ms)
-        return await self._caller.rows("hand_off", now=now_ms, handoffUntil=until, orders=orders)
+            for place, (facts, decision) in enumerate(decisions)
+        }  # fmt: skip
+        until, codes = str(now_ms + handoff_ttl_ms), ["OK"] * len(decisions)
+        plain = [] if api or self._has_ceilings else [at for at in orders if _is_plain(decisions[at][1], orders[at])]
+        if plain:
+            asked = [_plain(orders[at]) for at in plain]
+            kept = await self._caller.rows("hand_plain", now=now_ms, handoffUntil=until, orders=asked)
+            for at in set(plain).difference(plain[place - 1] for place in kept):
+                del orders[at]
+        if orders:
+            asked = list(orders.values())
+            found = await self._caller.rows("hand_off", now=now_ms, handoffUntil=until, orders=asked)
+            for at, code in zip(orders, found, strict=True):
+                codes[at] = code
+        return codes
 
     async def release_due(self, *, now_ms: int, limit: int, forget: int = 0) -> Released:
         """What waited for its time comes back. With `forget`, messages that went out longer ago than they are kept are
@@ -207,6 +219,21 @@ def _applied(
         "send", head.entry, head.task, head.to, str(head.priority), final.session_id, pace.slot, final.day,
         pace.cap_day != final.day and pace.cap_day, head.single, api,
     )  # fmt: skip
+
+
+def _is_plain(decision: Decision, order: tuple[Any, ...]) -> bool:
+    """Whether nothing speaks against it, unless something changed since."""
+    final = decision.final
+    if not isinstance(final, Send) or decision.steps or order[-1][0] != "send":
+        return False
+    return final.head.state == Byte.ROUTED and not final.head.pinned
+
+
+def _plain(order: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same order as hand_plain.lua reads it."""
+    phone, seen, leased_until, _, line, (_, entry, task, to, *rest, _) = order
+    job, _, index = task.partition(":")
+    return (phone, seen, leased_until, line, entry, task, job, index, to, *rest)
 
 
 def _refused(facts: PhoneFacts, send: Send, now_ms: int) -> tuple[str, str, str] | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TAPPED = frozenset(
     (
+        "hand_plain",
         "hand_off",
         "claim_outbox",
         "route_chunk",
@@ -147,6 +148,9 @@ class Outside:
     def tap(self, name: str, argument: bytes, answer: str | list[str], now_ms: int) -> None:
         """One order to Redis, carried out at this moment."""
         order = msgspec.msgpack.decode(argument)
+        if name == "hand_plain":
+            self._hand_plain(order, [int(place) for place in answer], now_ms)
+            return
         if name == "hand_off":
             self._hand_off(order, list(answer), now_ms)
             return
@@ -182,6 +186,11 @@ class Outside:
     def _claim_outbox(self, order: dict[str, Any], now_ms: int) -> None:
         self.claims.append(Claim(now_ms, order["now"], order["task"], order["session"]))
 
+    def _hand_plain(self, batch: dict[str, Any], left: list[int], now_ms: int) -> None:
+        for place, (phone, _, _, _, _, task, *_) in enumerate(batch["orders"], start=1):
+            if place not in left:
+                self._went_over(task, phone, now_ms)
+
     def _hand_off(self, batch: dict[str, Any], codes: list[str], now_ms: int) -> None:
         for (phone, _, _, steps, _, final), code in zip(batch["orders"], codes, strict=True):
             # One may be refused after its steps were made.
@@ -194,9 +203,11 @@ class Outside:
                 task = task_of(step["entry"])
                 self.parked.append(Placed(now_ms, task, phone, step["reason"], asked_ms))
         if final[0] == "send":
-            task = final[2]
-            self.handed.append(Placed(now_ms, task, phone))
-            self._last_with[task] = phone
+            self._went_over(final[2], phone, now_ms)
+
+    def _went_over(self, task: str, phone: str, now_ms: int) -> None:
+        self.handed.append(Placed(now_ms, task, phone))
+        self._last_with[task] = phone
 
     def _settle_task(self, order: dict[str, Any], now_ms: int) -> None:
         if order["outcome"] == "parked":

@@ -6,6 +6,7 @@ _PROVISIONER = "paceline.orchestrator.provisioner.Provisioner"
 
 BUGS = [
     Bug("the task is taken from the queue but not put into the outbox", "I1", {
+        "hand_plain.lua": ("pcall('RPOPLPUSH', queue, outbox)", "pcall('RPOP', queue)"),
         "hand_off.lua": ("call('RPOPLPUSH', key, outbox)", "call('RPOP', key)")}, seeds=(-1,)),
     Bug("a task given back is not put back", "I1", {
         "settle_task.lua": ("  put_back(phone, {about.entry})\n", "")}, seeds=(43, 55)),
@@ -62,6 +63,7 @@ BUGS = [
         seeds=(24, 14)),
     Bug("stop is looked up only at intake", "I9", {
         "60_heads.lua": ("is_suppressed(item.to, item.task)", "false"),
+        "hand_plain.lua": ("(rests or listed[place])", "rests"),
         "hand_off.lua": ("is_suppressed(to, task)", "false"),
         "open_claim.lua": ("is_suppressed(about.to, task)", "false"),
         "claim_outbox.lua": ("is_suppressed(about.to, a.task)", "false")}, seeds=(-26,)),

@@ -46,7 +46,7 @@ CLAIM_WAIT_MS = 3_600_000
 BANNED_WAIT_MS = 3_600_000
 TIMEOUT_MS = 5_000
 
-_SET_DEADLINES = ("hand_off", "claim_outbox")
+_SET_DEADLINES = ("hand_plain", "hand_off", "claim_outbox")
 """The sweeper is woken by nobody in production: it looks every second. Here it sleeps until a deadline is set."""
 
 
