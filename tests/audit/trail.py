@@ -50,7 +50,8 @@ class Trail:
     def send(self, number: int) -> str:
         """A message that went out, as prove_sent leaves it."""
         task = f"01JAUDIT00000000000000000{number % 10}:{number}"
-        about = {"sessionId": "s1", "phone": "972500000001", "to": "972541112233"}
+        entry = f'["{task}","972541112233",{T0},1,1,{T0}]'
+        about = {"entry": entry, "handed": f"972500000001 s1 {T0} {T0} 2025-10-09", "sentAt": str(T0 + number)}
         self.stage.redis.hset(keys.message(task), mapping=about)
         self.stage.redis.xadd(keys.events(), {"t": "message.sent", "at": str(T0 + number), "m": task})
         return task

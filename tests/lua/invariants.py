@@ -8,7 +8,7 @@ import msgspec
 from paceline.domain import states
 from paceline.domain.jobs import Job
 from paceline.store import keys
-from paceline.store.rows import SEND, task_of
+from paceline.store.rows import SEND, message_of, task_of
 
 from .stage import PACER_KEYS, Stage, pacer_of
 
@@ -97,7 +97,8 @@ def _counters_add_up(seen: Snapshot, job: Job) -> None:
 
 
 def _one_unsettled(seen: Snapshot, phone: str, pacer: dict[str, str]) -> None:
-    busy = [t for t, byte in seen.bytes_of.items() if byte in "hc" and seen.get(keys.message(t))["phone"] == phone]
+    held = [task for task, byte in seen.bytes_of.items() if byte in "hc"]
+    busy = [task for task in held if message_of(seen.get(keys.message(task)))["phone"] == phone]
     assert len(busy) <= 1
     if busy:
         assert pacer.get("unsettled") == busy[0]

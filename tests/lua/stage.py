@@ -19,7 +19,7 @@ from paceline.store import keys
 from paceline.store.caller import Caller
 from paceline.store.client import Command
 from paceline.store.jobs import TaskRoute
-from paceline.store.rows import SEND, Pace, task_of
+from paceline.store.rows import SEND, Pace, message_of, task_of
 from paceline.store.scripts import Script, ScriptConfig
 from paceline.store.store import Store
 
@@ -254,7 +254,7 @@ class Stage:
         return self.redis.hgetall(keys.job_run(job.job_id))  # type: ignore[return-value]
 
     def message(self, task: str) -> dict[str, str]:
-        return self.redis.hgetall(keys.message(task))  # type: ignore[return-value]
+        return message_of(self.redis.hgetall(keys.message(task)))  # type: ignore[arg-type]
 
     def pacer(self, phone: str = PHONE) -> dict[str, str]:
         """What it says; a field that was cleared is empty and says nothing."""

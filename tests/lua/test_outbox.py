@@ -172,14 +172,6 @@ class TestClaim:
         assert stage.claim(task, handed_off_at=seen).code == "GONE"
         assert stage.claim(task, handed_off_at=stage.open().times.handed_off_at).code == "OK"
 
-    def test_one_whose_hand_over_nobody_wrote_down(self, handed: tuple[Stage, str]) -> None:
-        """By a dispatcher of an older version: from its claim on its age is known."""
-        stage, task = handed
-        stage.redis.hdel(keys.message(task), "handedOffAt")
-        stage.now += 5
-        assert stage.claim(task, handed_off_at=stage.open().times.handed_off_at).code == "OK"
-        assert stage.message(task)["handedOffAt"] == str(stage.now)
-
     def test_tokens_only_rise_and_a_doubt_is_told(self, stage: Stage) -> None:
         _, task, first = stage.claimed()
         stage.retry(task, at=T0, pinned=True, unitBack=None)

@@ -218,7 +218,7 @@ class Walk:
         elif word:
             if self.stage.byte(task) in "cu":
                 known = self.stage.message(task)
-                self.used[known["phone"], known.get("unitDay", known["day"])] += 1
+                self.used[known["phone"], known["unitDay"]] += 1
             self.stage.sent(task, word)
 
     def _word_counts_for_its_claim(self, settled: Any, token: int) -> None:

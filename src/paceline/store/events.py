@@ -15,12 +15,13 @@ from paceline.domain.jobs import Contact, decode_contact
 from paceline.store import keys
 from paceline.store.caller import Caller
 from paceline.store.jobs import _pairs
+from paceline.store.rows import message_of
 from paceline.store.scripts import CHUNK
 
 BATCH = 200
 """Entries read at once; a few tens of kilobytes."""
 
-MESSAGE_FIELDS = ("phone", "sessionId", "whatsappId", "errorCode", "errorMessage")
+MESSAGE_FIELDS = ("handed", "phone", "errorCode", "errorMessage")
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -91,12 +92,13 @@ class Events:
             ]
         rows = await self._caller.read(*commands) if commands else []
         return [
-            Named(
-                decode_contact(contact) if contact else None,
-                {name: value for name, value in zip(MESSAGE_FIELDS, values, strict=True) if value is not None},
-            )
+            Named(decode_contact(contact) if contact else None, message_of(_there(values)))
             for contact, values in zip(rows[::2], rows[1::2], strict=True)
         ]
+
+
+def _there(values: Sequence[str | None]) -> dict[str, str]:
+    return {name: value for name, value in zip(MESSAGE_FIELDS, values, strict=True) if value is not None}
 
 
 def _entries(raw: Any) -> list[Entry]:

@@ -13,7 +13,7 @@ from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import Command, RedisError
 from paceline.store.gather import Answered
-from paceline.store.rows import Pace
+from paceline.store.rows import Pace, message_of
 from paceline.store.scripts import CHUNK
 
 SINGLE_SENDS_LIMIT = 1_000
@@ -267,7 +267,7 @@ class Jobs:
             ("HGETALL", keys.job_run(job_id)),
             ("HGET", keys.job_routes(job_id), index),
         )
-        known = _pairs(known)
+        known = message_of(_pairs(known))
         phone = route or known.get("phone")
         about = await phones_about(self._caller, [phone]) if phone else {}
         return MessageView(

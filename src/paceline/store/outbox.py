@@ -9,7 +9,7 @@ from paceline.policy.facts import PhoneFacts
 from paceline.policy.gate import OutboxTask
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller, given
-from paceline.store.rows import Row, facts_of
+from paceline.store.rows import Row, facts_of, message_of
 
 PROOFS = frozenset(("sent", "delivered", "read"))
 PROOFS_TOGETHER = 128
@@ -173,15 +173,17 @@ class Outbox:
 
     async def facts(self, task: str) -> MessageFacts:
         names = (
-            "attempts", "failures", "crashes", "epoch", "token", "crashToken", "sessionId", "phone", "maybeSent",
-            "maybeSentToken", "claimedAt", "sendAfter", "sentAt", "deliveredAt",
+            "attempts", "failures", "crashes", "epoch", "token", "crashToken", "maybeSent", "maybeSentToken",
+            "claimedAt", "sentAt", "deliveredAt", "handed", "phone",
         )  # fmt: skip
         row = await self._caller.read_one("HMGET", keys.message(task), *names)
+        known = message_of({name: value for name, value in zip(names, row, strict=True) if value is not None})
         attempts, failures, crashes, epoch, token, crash_token = (int(value or 0) for value in row[:6])
-        times = (int(value or 0) for value in row[10:])
+        claimed_at, sent_at, delivered_at = (int(value or 0) for value in row[8:11])
         return MessageFacts(
-            attempts, failures, crashes, epoch, token, crash_token, row[6], row[7], row[8] == "1" and row[9] != row[4],
-            *times,
+            attempts, failures, crashes, epoch, token, crash_token, known.get("sessionId"), known.get("phone"),
+            known.get("maybeSent") == "1" and known.get("maybeSentToken") != known.get("token"), claimed_at,
+            int(known.get("sendAfter", 0)), sent_at, delivered_at,
         )  # fmt: skip
 
     async def waiting(self, sessions: list[str]) -> list[str]:

@@ -149,8 +149,11 @@ class Pacers:
         until, codes = str(now_ms + handoff_ttl_ms), ["OK"] * len(decisions)
         plain = [] if api or self._has_ceilings else [at for at in orders if _is_plain(decisions[at][1], orders[at])]
         if plain:
-            asked = [_plain(orders[at]) for at in plain]
-            kept = await self._caller.rows("hand_plain", now=now_ms, handoffUntil=until, orders=asked)
+            leased_until = orders[plain[0]][2]
+            asked = [_plain(orders[at], str(now_ms)) for at in plain]
+            kept = await self._caller.rows(
+                "hand_plain", now=now_ms, handoffUntil=until, leasedUntil=leased_until, orders=asked
+            )
             for at in set(plain).difference(plain[place - 1] for place in kept):
                 del orders[at]
         if orders:
@@ -226,14 +229,15 @@ def _is_plain(decision: Decision, order: tuple[Any, ...]) -> bool:
     final = decision.final
     if not isinstance(final, Send) or decision.steps or order[-1][0] != "send":
         return False
-    return final.head.state == Byte.ROUTED and not final.head.pinned
+    return final.head.state == Byte.ROUTED and not final.head.pinned and final.head.priority == 1
 
 
-def _plain(order: tuple[Any, ...]) -> tuple[Any, ...]:
+def _plain(order: tuple[Any, ...], now: str) -> tuple[Any, ...]:
     """The same order as hand_plain.lua reads it."""
-    phone, seen, leased_until, _, line, (_, entry, task, to, *rest, _) = order
+    phone, seen, _, _, line, (_, entry, task, to, _, session, send_after, day, unit_day, single, _) = order
     job, _, index = task.partition(":")
-    return (phone, seen, leased_until, line, entry, task, job, index, to, *rest)
+    handed = f"{phone} {session} {send_after} {now} {day}" + (f" {unit_day}" if unit_day else "")
+    return phone, seen, line, entry, task, job, index, to, session, handed, single
 
 
 def _refused(facts: PhoneFacts, send: Send, now_ms: int) -> tuple[str, str, str] | None:

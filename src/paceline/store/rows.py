@@ -4,7 +4,8 @@ What seldom changes of a phone comes as JSON with names, its pacing as lists of 
 `25_pace`, `30_phone` and `60_heads` say what stands where; `pacers`, `operators` and `outbox` bring the rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,7 @@ Row = list[Any]
 _NO_FIELDS = PacerFields()
 REMEMBERED = 65_536
 """Phones whose facts are read once as long as nothing changes them; some kilobyte each."""
+_HANDED = ("phone", "sessionId", "sendAfter", "handedOffAt", "day", "unitDay")
 SEND = 27
 """Characters of one past send: two times of thirteen digits, and whether it is proven."""
 
@@ -271,6 +273,20 @@ def _head(row: Row) -> Head:
         entry, item.task, item.to, state, item.expires_at, item.tz or None, suppressed == "1", pinned or None,
         maybe_sent == "1", is_known == "1", job_paused == "1", int(free_at), item.priority, item.single,
     )  # fmt: skip
+
+
+def message_of(fields: Mapping[str, str]) -> dict[str, str]:
+    """A message's fields, with what the two texts of a hand-over say (lib/15_message.lua). What stands there by itself
+    is newer."""
+    handed, entry = fields.get("handed"), fields.get("entry")
+    found: dict[str, str] = {}
+    if handed is not None:
+        found = dict(zip(_HANDED, handed.split(" "), strict=False))
+        found.setdefault("unitDay", found.get("day", ""))
+    if entry is not None:
+        with suppress(msgspec.MsgspecError):
+            found["to"] = Entry.of(entry).to
+    return {**found, **fields}
 
 
 def task_of(entry: str) -> str:

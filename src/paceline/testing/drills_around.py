@@ -40,9 +40,9 @@ def _words_from_ahead() -> list[Scenario]:
     """Connections that come and go, told by workers whose clocks may be ahead: no time tells a copy of a word from what
     was said after it."""
     faults = Faults(until_ms=EARLY + 2 * HOUR_MS)
-    flapping = Behaviour(ack_delay_ms=(20, 200), disconnect_before=0.3)
-    around = Around(late_words=0.5, skew_ms=HOUR_MS)
-    jobs = [plain_job("many", EARLY, 80)]
+    flapping = Behaviour(ack_delay_ms=(20, 200), disconnect_before=0.5)
+    around = Around(late_words=0.6, skew_ms=HOUR_MS)
+    jobs = [plain_job("many", EARLY, 45)]
     # When all copies have come, each number has something to say.
     jobs += [plain_job(f"late-{n}", EARLY + HOUR_MS, 2, priority=2, phone=f"44770090000{n}") for n in range(3)]
     return [drill(37, FAST, jobs, start_ms=EARLY, phones=3, behaviour=flapping, faults=faults, around=around)]

@@ -8,7 +8,7 @@ local accepted = byte ~= '' and call('GET', K.job(job))
 if not accepted then return reply('UNKNOWN') end
 accepted = cjson.decode(accepted)
 local key = K.message(a.task)
-local about = hash(key)
+local about = message_of(a.task)
 local phone = call('HGET', K.job_routes(job), index) or about.phone or accepted.phone
 local ended = has(TERMINAL, byte)
 -- What ended before a number was chosen belongs to none, and has ended for whoever asks.

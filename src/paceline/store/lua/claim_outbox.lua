@@ -5,7 +5,7 @@
 if not is_newest(a.session, a.epoch) then return reply('STALE_EPOCH') end
 if task_of(call('LINDEX', K.outbox(a.session), -1) or '') ~= a.task then return reply('GONE') end
 local key = K.message(a.task)
-local about = hash(key)
+local about = message_of(a.task)
 if byte_of(a.task) ~= 'h' then return reply('ENDED') end
 -- One that was handed over anew may have another time to send.
 if a.handedOffAt and tonumber(about.handedOffAt) ~= a.handedOffAt then return reply('GONE') end
@@ -20,7 +20,7 @@ call('LPUSH', K.processing(a.session), a.task)
 move(a.task, 'c', a.now)
 local token = call('INCR', K.token_counter())
 local attempt = call('HINCRBY', key, 'attempts', 1)
-call('HSET', key, 'token', token, 'epoch', a.epoch, 'claimedAt', a.now, 'leaseUntil', a.leaseUntil, 'handedOffAt', about.handedOffAt or ms(a.now),
+call('HSET', key, 'token', token, 'epoch', a.epoch, 'claimedAt', a.now, 'leaseUntil', a.leaseUntil,
   'journalId', call('HGET', K.session(a.session), 'journalId') or '')
 call('ZADD', K.deadlines(), a.leaseUntil, a.task)
 return reply('OK', {token = token, attempt = attempt, resend = about.maybeSent == '1'})

@@ -6,13 +6,13 @@
 -- made anew is as good as the first. So no POST, however late or often, brings back what was taken back.
 local byte = byte_of(a.task)
 if byte == '' then return reply('UNKNOWN') end
-local known = call('HMGET', K.message(a.task), 'sessionId', 'handing', 'entry')
-if known[1] and known[1] ~= a.session then return reply('WRONG_SESSION') end
-if byte == 'h' and known[2] == '1' then
+local known = message_of(a.task)
+if known.sessionId and known.sessionId ~= a.session then return reply('WRONG_SESSION') end
+if byte == 'h' and known.handing == '1' then
   -- First what frees memory, then what needs it: it passes on a full Redis.
   call('ZREM', K.handing(), a.task)
   call('HDEL', K.message(a.task), 'handing')
-  call('LPUSH', K.outbox(a.session), known[3])
+  call('LPUSH', K.outbox(a.session), known.entry)
   wake('outbox:' .. a.session)
   return reply('OK')
 end

@@ -13,7 +13,7 @@ end
 if not mine then return reply('OTHER') end
 if has('cu', byte) then return reply('OPEN') end
 local message, accepted = K.message(a.task), cjson.decode(call('GET', K.job(job)) or '{}')
-local phone = call('HGET', K.job_routes(job), index) or call('HGET', message, 'phone') or accepted.phone
+local phone = call('HGET', K.job_routes(job), index) or message_of(a.task).phone or accepted.phone
 if has('rspth', byte) then return reply('WAITING', {phone = phone}) end
 if byte == 'q' then end_canceled(a.task, a.now) end
 
@@ -37,7 +37,7 @@ local function out_of_schedule()
     if string.find(member, named, 1, true) then call('ZREM', K.scheduled(), member) end
   end
 end
-local session = call('HGET', message, 'sessionId')
+local session = message_of(a.task).sessionId
 if session then unhand(a.task, session) end
 if phone then out_of_queues() end
 if accepted.single and accepted.sendAt then out_of_schedule() end

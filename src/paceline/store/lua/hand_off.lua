@@ -98,11 +98,9 @@ local function hand_over(phone, line, byte, entry, task, to, session, send_after
   -- A single send counts as waiting until here.
   if single then call('SREM', K.singles(phone), task) end
   local key = K.message(task)
-  local fresh = call('HSET', key, 'entry', entry, 'to', to, 'phone', phone, 'sessionId', session, 'handedOffAt', NOW, 'sendAfter', send_after,
-    'day', day)
-  -- All seven fields are new: nobody wrote of this message before.
-  if fresh < 7 then call('HDEL', key, 'waitReason', 'waitUntil', 'unitDay') end
-  if unit_day then call('HSET', key, 'unitDay', unit_day) end
+  local fresh = call('HSET', key, 'entry', entry, 'handed', handed_text(phone, session, send_after, NOW, day, unit_day))
+  -- Both are new: it was never handed over before. What it waited for in between is past.
+  if fresh < 2 then call('HDEL', key, 'waitReason', 'waitUntil') end
   reserve_fleet(phone, task, a.now)
   count_for_person(to, 'h:' .. task, send_after)
   if api then

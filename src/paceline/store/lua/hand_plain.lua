@@ -1,23 +1,21 @@
 -- Hands over what is as it was seen, and touches nothing of the rest: why that may not go, and what to do about it, is for hand_off to say.
 -- Nearly always that is all of them, so nothing is asked here but whether it holds, for all together.
--- a: now, handoffUntil, orders [[phone, seen (how the pace it was decided on begins, with its version), leasedUntil, pace (as it shall be then,
---      lib/25_pace.lua), entry, and of it task, job, index, to, priority; then session, sendAfter, day, unitDay (false, or the day whose unit it
---      takes, if that is another), single (a single send)]]
---    Only of messages that were never claimed, and only where neither a ceiling for the fleet nor a cap for a person is set.
+-- a: now, handoffUntil, leasedUntil, orders [[phone, seen (how the pace it was decided on begins, with its version), pace (as it shall be then,
+--      lib/25_pace.lua), entry, and of it task, job, index, to; then session, handed (lib/15_message.lua), single (a single send)]]
+--    Only of messages of the first priority that were never claimed, and only where neither a ceiling for the fleet nor a cap for a person is set.
 -- Returns the places (from 1) of those that were left, in a plain list.
 local ROUTED, HANDED = string.byte('r'), whole(string.byte('h'))
-local NOW = ms(a.now)
 local orders, phones, people, pages = a.orders, {}, {}, {}
 
 -- Something else stands where a job's tasks, its state or its routes should: none of its messages is plain.
 local function is_sound(bytes, state, routes) return not (bytes.err or type(state) == 'table' or type(routes) == 'table') end
 
 for place, order in ipairs(orders) do
-  phones[place], people[place] = order[1], order[9]
-  local page = pages[order[7]] or {reads = {}, places = {}, writes = {}, unrouted = {}}
+  phones[place], people[place] = order[1], order[8]
+  local page = pages[order[6]] or {reads = {}, places = {}, writes = {}, unrouted = {}}
   local reads, count = page.reads, #page.places
-  pages[order[7]], page.places[count + 1] = page, place
-  reads[count * 3 + 1], reads[count * 3 + 2], reads[count * 3 + 3] = 'GET', 'u8', '#' .. order[8]
+  pages[order[6]], page.places[count + 1] = page, place
+  reads[count * 3 + 1], reads[count * 3 + 2], reads[count * 3 + 3] = 'GET', 'u8', '#' .. order[7]
 end
 local is_routed = {}
 for job, page in pairs(pages) do
@@ -32,13 +30,13 @@ local lines, leases = call('HMGET', K.pace(), unpack(phones)), call('ZMSCORE', K
 local listed = call('ZMSCORE', K.suppressions(), unpack(people))
 
 -- From the head of its queue to the outbox, its message with it. False if another stands there now, or what is there is of another type.
-local function take(phone, priority, entry, session, task, ...)
-  local queue, outbox, key = queue_key(phone, tonumber(priority)), K.outbox(session), K.message(task)
+local function take(phone, entry, session, task, handed)
+  local queue, outbox, key = K.queue(phone), K.outbox(session), K.message(task)
   local head = redis.pcall('RPOPLPUSH', queue, outbox)
-  local fresh = head == entry and redis.pcall('HSET', key, 'entry', entry, 'phone', phone, 'sessionId', session, 'handedOffAt', NOW, ...)
+  local fresh = head == entry and redis.pcall('HSET', key, 'entry', entry, 'handed', handed)
   if type(fresh) == 'number' then
-    -- All seven fields are new: nobody wrote of this message before.
-    if fresh < 7 then call('HDEL', key, 'waitReason', 'waitUntil', 'unitDay') end
+    -- Both are new: it was never handed over before. What it waited for in between is past.
+    if fresh < 2 then call('HDEL', key, 'waitReason', 'waitUntil') end
     return true
   end
   if type(head) == 'string' then call('RPUSH', queue, call('LPOP', outbox)) end
@@ -47,11 +45,10 @@ end
 
 local left, deadlines, paces_, busy, outboxes = {}, {}, {}, {}, {}
 for place, order in ipairs(orders) do
-  local phone, seen, leased_until, line, entry, task, job, index, to, priority, session, send_after, day, unit_day, single = unpack(order)
-  local is_same = is_routed[place] and leases[place] == leased_until and not (rests or listed[place])
+  local phone, seen, line, entry, task, job, index, _, session, handed, single = unpack(order)
+  local is_same = is_routed[place] and leases[place] == a.leasedUntil and not (rests or listed[place])
     and string.find(lines[place] or PACE.nothing, seen, 1, true) == 1
-  if is_same and take(phone, priority, entry, session, task, 'to', to, 'sendAfter', send_after, 'day', day) then
-    if unit_day then call('HSET', K.message(task), 'unitDay', unit_day) end
+  if is_same and take(phone, entry, session, task, handed) then
     -- A single send counts as waiting until here.
     if single then redis.pcall('SREM', K.singles(phone), task) end
     local page, count = pages[job], #busy

@@ -4,10 +4,10 @@
 -- A member stays until the orchestrator's script or a settling takes it out, so a crash anywhere in between costs a lease, never a task.
 local tasks, ended = {}, {}
 for _, task in ipairs(call('ZRANGEBYSCORE', K.handing(), '-inf', a.now, 'LIMIT', 0, a.limit)) do
-  local known, byte = call('HMGET', K.message(task), 'handing', 'sessionId', 'to'), byte_of(task)
-  if known[1] == '1' and (byte == 'h' or (byte ~= '' and has(TERMINAL, byte))) then
+  local known, byte = message_of(task), byte_of(task)
+  if known.handing == '1' and (byte == 'h' or (byte ~= '' and has(TERMINAL, byte))) then
     call('ZADD', K.handing(), a.now + a.lease, task)
-    if byte == 'h' then tasks[#tasks + 1] = {task = task, session = known[2], to = known[3]} else ended[#ended + 1] = task end
+    if byte == 'h' then tasks[#tasks + 1] = {task = task, session = known.sessionId, to = known.to} else ended[#ended + 1] = task end
   else
     -- The mark and the place are one; neither may outlive the other.
     call('ZREM', K.handing(), task)

@@ -18,7 +18,7 @@ end
 local waiting = call('LINDEX', K.outbox(a.session), -1)
 if not waiting then return reply('OK') end
 local task = task_of(waiting)
-local about = hash(K.message(task))
+local about = message_of(task)
 local item = item_of(about.entry)
 return reply('OK', {
   row = phone_row(known.phone),

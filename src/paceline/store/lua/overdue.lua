@@ -3,9 +3,9 @@
 -- Returns OK {tasks? [{task, state, session?, phone?}], unreadable? [{task, error}], nextAt?}.
 -- What is stored about one message may be damaged; the others are told all the same.
 local function look(task)
-  local known, state = call('HMGET', K.message(task), 'sessionId', 'phone'), byte_of(task)
+  local known, state = message_of(task), byte_of(task)
   if state == '' then error('there is no such task') end
-  return {task = task, state = state, session = known[1] or nil, phone = known[2] or nil}
+  return {task = task, state = state, session = known.sessionId, phone = known.phone}
 end
 
 local found, unreadable = {}, {}

@@ -5,18 +5,13 @@ local PROOF = {sent = 'S', delivered = 'D', read = 'R'}
 -- A number that was told its person's number so long ago tells it again (bind).
 local BOUND_MS = 3600000
 
--- What a proof reads of a message; what is not there is false. Messages by their task, read before anything is written.
-local FIELDS = {'phone', 'sessionId', 'entry', 'to', 'sendAfter', 'claimedAt', 'sentAt', 'history', 'retryMember', 'errorCode', 'waitReason', 'handing',
-  'fleetMember'}
+-- Messages by their task, read before anything is written; of `handed` what a proof needs.
 local abouts = {}
 
-local function message_of(task)
-  local m = call('HMGET', K.message(task), unpack(FIELDS))
-  local about = {phone = m[1], sessionId = m[2], entry = m[3], to = m[4], sendAfter = m[5]}
-  -- Of the others hardly any is there.
-  for place = 6, #FIELDS do
-    if m[place] then about[FIELDS[place]] = m[place] end
-  end
+local function read_message(task)
+  local about = hash(K.message(task))
+  local phone, session, send_after = string.match(about.handed or '', '^(%S+) (%S+) (%d+)')
+  about.phone, about.sessionId, about.sendAfter = phone or about.phone, session, send_after
   return about
 end
 
@@ -64,10 +59,12 @@ local function count_proof(o, session, byte, about)
   count_day(session, o.statsDay, 'deliveryMs', math.max(0, o.now - tonumber(about.sentAt or about.claimedAt or o.now)))
 end
 
--- Who was given this number when the task came into its queue is bound to it already.
+-- Who was given this number when the task came into its queue is bound to it already. Mostly that time ends the entry; times of thirteen digits
+-- are in order as texts, too.
 local function is_bound(about, now)
-  local at = string.match(about.entry or '', '^[^,]+,[^,]+,%d+,%d+,%d+,(%d+)')
-  return at and tonumber(at) > now - BOUND_MS
+  local at = string.sub(about.entry or '', -14, -2)
+  if not string.find(at, '^%d+$') then at = string.match(about.entry or '', '^[^,]+,[^,]+,%d+,%d+,%d+,(%d+)') end
+  return at and at > ms(now - BOUND_MS)
 end
 
 -- What follows from its having gone out, once.
@@ -75,10 +72,13 @@ local function note_sent(o, phone, about, byte)
   free_phone(phone, o.task, about, o.now, true, true)
   -- It left that set when it was handed over, unless somebody proves what we never gave out.
   if not has('hcu', byte) then call('SREM', K.singles(phone), o.task) end
+  local is_known = is_bound(about, o.now)
+  if is_known and C.frequency_cap == 0 then return end
+  local to = told_apart(about).to
   -- A late proof about somebody who was erased brings nothing of them back.
-  if about.to == ERASED then return end
-  if not is_bound(about, o.now) then bind(about.to, phone, o.now) end
-  wrote_to_person(about.to, o.task, o.now)
+  if not to or to == ERASED then return end
+  if not is_known then bind(to, phone, o.now) end
+  wrote_to_person(to, o.task, o.now)
 end
 
 local function prove(o)
@@ -86,7 +86,7 @@ local function prove(o)
   if byte == '' then return '{"code":"UNKNOWN_TASK"}' end
   local key, is_first = K.message(o.task), not STEP[byte]
   -- Read for all of them at first; of a task that is proven twice in one call, again.
-  local about = abouts[o.task] or message_of(o.task)
+  local about = abouts[o.task] or read_message(o.task)
   abouts[o.task] = nil
   take_from_outbox(o.task, about, byte)
   if is_first then forget_retry(key, about) end
@@ -104,7 +104,7 @@ local tasks, good, phones = {}, {}, {}
 for i, order in ipairs(a.orders) do tasks[i] = order.task end
 gather(tasks)
 for _, task in ipairs(tasks) do
-  local is_good, about = pcall(message_of, task)
+  local is_good, about = pcall(read_message, task)
   if is_good then abouts[task], good[#good + 1], phones[#phones + 1] = about, task, about.phone or nil end
 end
 look_up(PACE, phones)

@@ -24,8 +24,8 @@ local phones, looked = {}, 0
 for index in string.gmatch(states, '()p') do
   if looked == a.tasks then break end
   looked = looked + 1
-  local about = call('HMGET', K.message(a.job .. ':' .. (index - 1)), 'waitReason', 'phone')
-  if about[1] == 'JOB_PAUSED' then phones[about[2]] = true end
+  local about = message_of(a.job .. ':' .. (index - 1))
+  if about.waitReason == 'JOB_PAUSED' then phones[about.phone] = true end
 end
 
 local released, read = 0, 0

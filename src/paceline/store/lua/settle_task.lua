@@ -12,7 +12,7 @@ local job = split(a.task)
 local byte = job and byte_of(a.task) or ''
 if byte == '' then return reply('UNKNOWN_TASK') end
 local key = K.message(a.task)
-local about = hash(key)
+local about = message_of(a.task)
 local phone, session = about.phone, about.sessionId
 
 local function ended() call('EXPIRE', key, C.message_ttl) end
@@ -56,7 +56,7 @@ end
 
 take_out(a.task, about, byte)
 if a.crash then crashed() end
-if a.unitBack then return_unit(phone, about.unitDay or about.day) end
+if a.unitBack then return_unit(phone, about.unitDay) end
 -- What certainly did not go out does not count against the person's patience, unless an earlier try may have.
 -- One that was only handed over again has the token of the try before.
 local earlier_may = about.maybeSent == '1' and (byte == 'h' or about.maybeSentToken ~= about.token)
@@ -156,7 +156,7 @@ function OUTCOME.cleared()
   if not has(TERMINAL, byte) then return end
   -- Two may find it ended at once; the unit goes back with the phone, and so only once.
   if unsettled_of(phone) == a.task then
-    return_unit(phone, about.unitDay or about.day)
+    return_unit(phone, about.unitDay)
     uncount_for_person(about.to, a.task, about.maybeSent == '1')
   end
   ended()

@@ -33,11 +33,12 @@ local function whole(number)
   return text
 end
 
--- A time in milliseconds as text. Mostly it is the time of this call.
-local ms_at, ms_text
+-- A time in milliseconds as text, made once: mostly it is that of this call.
+local times = {}
 local function ms(at)
-  if at ~= ms_at then ms_at, ms_text = at, string.format('%d', at) end
-  return ms_text
+  local text = times[at] or string.format('%d', at)
+  times[at] = text
+  return text
 end
 
 -- What several orders of one call write to keys they share: it is written after the last of them, and then a command or two are enough.

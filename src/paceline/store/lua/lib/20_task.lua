@@ -5,10 +5,12 @@ local job_of, index_of = {}, {}
 local function split(task)
   local job = job_of[task]
   if job then return job, index_of[task] end
-  local index
-  job, index = string.match(task, '^([^:]+):(%d+)$')
-  job_of[task], index_of[task] = job, index
-  return job, index
+  -- Cut at the colon: a pattern over all of it takes several times as long.
+  local at = string.find(task, ':', 1, true)
+  local index = at and string.sub(task, at + 1)
+  if not at or at == 1 or not string.find(index, '^%d+$') then return nil end
+  job_of[task], index_of[task] = string.sub(task, 1, at - 1), index
+  return job_of[task], index
 end
 
 -- A verb that serves many tasks gathers them by job: their bytes are read at its start and what became of them is written at its end, by a
@@ -262,7 +264,7 @@ end
 
 -- What is given up, with all that is known about it.
 local function dead_letter(task, now, code, message)
-  local known = hash(K.message(task))
+  local known = message_of(task)
   call('LPUSH', K.dead_letters(), cjson.encode({
     taskId = task, at = now, code = code, message = message, to = known.to, phone = known.phone,
     sessionId = known.sessionId, attempts = tonumber(known.attempts or '0'), history = known.history,

@@ -2,9 +2,9 @@
 -- once. Its pace: what hand-over and settling write, with a version that every such change raises. Its past sends, which only settling writes.
 -- Marks of its queues, which change beside a decision and do not void it. Pace and marks are lists of texts (JSON, without names; store/rows.py
 -- reads them, too).
-local PACE = {key = K.pace(), nothing = '["0"' .. string.rep(',""', 13) .. ']', texts = {}, changed = {}}
-local SENDS = {key = K.sends(), nothing = '', texts = {}, changed = {}}
-local MARKS = {key = K.marks(), nothing = '["","","","",""]', texts = {}, changed = {}}
+local PACE = {key = K.pace(), nothing = '["0"' .. string.rep(',""', 13) .. ']', texts = {}, held = {}}
+local SENDS = {key = K.sends(), nothing = '', texts = {}, held = {}}
+local MARKS = {key = K.marks(), nothing = '["","","","",""]', texts = {}, held = {}}
 
 -- A verb over many phones writes what it changed together, at its end (write_held).
 local is_held = false
@@ -24,20 +24,18 @@ end
 
 local function keep_text(book, phone, text)
   book.texts[phone] = text
-  if is_held then book.changed[phone] = true else call('HSET', book.key, phone, text) end
-end
-
-local function write_changed(book)
-  local written, count = {}, 0
-  for phone in pairs(book.changed) do
-    written[count + 1], written[count + 2], count = phone, book.texts[phone], count + 2
-  end
-  if count > 0 then call('HSET', book.key, unpack(written)) end
-  book.changed = {}
+  if not is_held then return call('HSET', book.key, phone, text) end
+  -- Of one that changes again the last text counts.
+  local held = book.held
+  local count = #held
+  held[count + 1], held[count + 2] = phone, text
 end
 
 local function write_held()
-  for _, book in ipairs({PACE, SENDS, MARKS}) do write_changed(book) end
+  for _, book in ipairs({PACE, SENDS, MARKS}) do
+    if #book.held > 0 then call('HSET', book.key, unpack(book.held)) end
+    book.held = {}
+  end
   is_held = false
 end
 

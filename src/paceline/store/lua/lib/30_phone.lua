@@ -189,7 +189,7 @@ local function with_send(sends, from, at, is_proof)
     while past <= spare and string.sub(sends, past * SEND + 14, past * SEND + 26) < since do past = past + 1 end
     sends = string.sub(sends, past * SEND + 1)
   end
-  return sends .. digits(from) .. digits(at) .. (is_proof and 's' or 'x')
+  return sends .. from .. digits(at) .. (is_proof and 's' or 'x')
 end
 
 -- How many of these were proven within the last minute, by this session if several have sent (`sent_by`).

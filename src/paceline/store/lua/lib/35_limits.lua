@@ -89,8 +89,8 @@ end
 local function knows(phone, to)
   if call('ZSCORE', K.chats(phone), to) then return true end
   for _, task in ipairs(call('ZREVRANGE', K.person(to), '0', whole(C.chats_looked - 1))) do
-    local about = call('HMGET', K.message(task), 'phone', 'sentAt')
-    if about[1] == phone and about[2] then return true end
+    local about = message_of(task)
+    if about.phone == phone and about.sentAt then return true end
   end
   return false
 end

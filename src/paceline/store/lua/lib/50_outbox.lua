@@ -2,8 +2,8 @@
 
 -- A task in a worker's hands, as the worker and the settling code need it.
 local function held_task(task)
-  local known = call('HMGET', K.message(task), 'token', 'to', 'epoch')
-  return {task = task, token = tonumber(known[1] or '0'), to = known[2] or '', epoch = tonumber(known[3] or '0'), state = byte_of(task)}
+  local known = message_of(task)
+  return {task = task, token = tonumber(known.token or '0'), to = known.to or '', epoch = tonumber(known.epoch or '0'), state = byte_of(task)}
 end
 
 local function is_newest(session, epoch) return tonumber(call('HGET', K.session(session), 'epoch') or '-1') == epoch end
@@ -58,16 +58,24 @@ local function sent_by(known, session, count)
   return is_one and session or '*' .. table.concat(names, ',', first)
 end
 
--- A pace in its parts: version, lastNow, the task it is busy with, why it waits and until when, lastSent, sentBy, and the rest as it is; of that
--- `more` and the gap. Taken apart and put together as text: reading and writing all of it takes several times as long.
-local LINE = '^%["(%d+)","(%d*)","([^"]*)","[^"]*","%d*",("[^"]*","%d*"),"(%d*)","([^"]*)",("(1?)","(%d*)".*)$'
+-- A pace in its parts: version, lastNow, the task it is busy with, why it waits and until when, lastSent, sentBy, and where the rest begins; of
+-- that `more` and the gap. Taken apart and put together as text: reading and writing all of it takes several times as long.
+local LINE = '^%["(%d+)","(%d*)","([^"]*)","[^"]*","%d*",("[^"]*","%d*"),"(%d*)","([^"]*)",()"(1?)","(%d*)"'
 -- A session's last minute is told twice in each (tell_minute).
 local TOLD_MS = 30000
+
+-- When it was on the wire at the earliest, as text: it was claimed, and its slot had come. Times of thirteen digits are in order as texts, too.
+local function began(about, now)
+  local slot, claimed = about.sendAfter or '', about.claimedAt or ''
+  local from = claimed > slot and claimed or slot
+  return from < ms(now) and #from == 13 and from or digits(math.min(now, tonumber(from) or 0))
+end
 
 -- Frees the phone of this task, if it is the one it is busy with. `about` is the message. `is_proof`: it certainly went out. Something lay in its
 -- queues when they were last looked at (`more`): should that be gone, the next look finds nothing to do.
 local function free_phone(phone, task, about, now, on_wire, is_proof)
-  local version, last_now, busy_with, wait, last_sent, by, rest, more, gap_ms = string.match(text_of(PACE, phone), LINE)
+  local line = text_of(PACE, phone)
+  local version, last_now, busy_with, wait, last_sent, by, rest, more, gap_ms = string.match(line, LINE)
   if not version then error('what is kept of its pace cannot be read') end
   if busy_with ~= task then
     if not is_proof then return end
@@ -78,18 +86,17 @@ local function free_phone(phone, task, about, now, on_wire, is_proof)
   settle_fleet(task, about.fleetMember, now, on_wire)
   local session, sends, is_untold = about.sessionId, sends_of(phone), false
   if on_wire then
-    local from = math.min(now, math.max(tonumber(about.claimedAt or '0'), tonumber(about.sendAfter or '0')))
-    sends = with_send(sends, from, now, is_proof)
+    sends = with_send(sends, began(about, now), now, is_proof)
     keep_text(SENDS, phone, sends)
     by = sent_by(by, session, #sends / SEND)
   end
   if is_proof then
-    is_untold = by ~= session or math.floor((tonumber(last_sent) or 0) / TOLD_MS) ~= math.floor(now / TOLD_MS)
+    is_untold = by ~= session or last_sent < ms(now - now % TOLD_MS)
     last_sent = ms(now)
   end
   local works, slot = more ~= '' or has_work(phone), on_wire and now + (tonumber(gap_ms) or 0) or slot_after(sends, gap_ms, now)
   if works and slot > now then wait = '"PACING","' .. whole(slot) .. '"' end
-  keep_line(phone, '["' .. whole(version + 1) .. '","' .. last_now .. '","","","",' .. wait .. ',"' .. last_sent .. '","' .. by .. '",' .. rest)
+  keep_line(phone, '["' .. whole(version + 1) .. '","' .. last_now .. '","","","",' .. wait .. ',"' .. last_sent .. '","' .. by .. '",' .. string.sub(line, rest))
   score_next(phone, now, slot, works)
   -- The phone is free by now: whatever becomes of a statistic must not hold it up.
   if is_untold then pcall(tell_minute, phone, session, proven_since(sends, by, session, now), now) end
