@@ -64,6 +64,7 @@ async def test_it_runs_with_the_options_that_keep_messages_safe(running: tuple[R
         "save": "",
         "port": "0",
         "hash-max-ziplist-value": "1024",
+        "hash-max-ziplist-entries": "64",
     }
     got = {name: (await ask(server, f"CONFIG GET {name}"))[4].decode() for name in wanted}
     assert got == wanted

@@ -27,8 +27,9 @@ OLDEST = (6, 2)
 FIRST_WITH_AOF_DIRECTORY = (7, 0)
 
 # A message is a hash with values longer than the 64 bytes that Redis packs by itself; packed, it takes two thirds of
-# the room. Redis 7 has a new name for this and knows the old one, which 6.2 has.
-SMALL_HASHES = {"hash-max-ziplist-value": "1024"}
+# the room. What is packed is searched from its beginning, so the hashes over all numbers must not be: Redis by itself
+# packs up to 512 entries. Redis 7 has new names for these and knows the old ones, which 6.2 has.
+SMALL_HASHES = {"hash-max-ziplist-value": "1024", "hash-max-ziplist-entries": "64"}
 
 # The kernel's limit is 108 bytes on Linux and 104 on macOS, the closing zero included.
 MAX_SOCKET_PATH_BYTES = 100

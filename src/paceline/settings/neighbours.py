@@ -14,7 +14,7 @@ class Neighbours(Section):
     redis_url: Annotated[str, Field(repr=False)] = "redis://127.0.0.1:6379"
     """Where the state lives: `redis://`, `rediss://` (TLS) or `unix://`. Redis 6.2 or newer, or Valkey, with
     `appendonly yes` and `maxmemory-policy noeviction`; with `hash-max-ziplist-value 1024` messages take two thirds of
-    the room. The default is Redis' own."""
+    the room, and with `hash-max-ziplist-entries 64` numbers are found at once. The default is Redis' own."""
 
     orchestrator_url: HttpUrl = "http://localhost:3000"
     """Base address of the orchestrator, for those who call it over HTTP. The default is its own default

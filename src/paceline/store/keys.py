@@ -107,7 +107,11 @@ job_replays = Key(
     "job:replays:{}", "HASH", "index of a dead letter to the job that sends it again; gateway; kept like its job"
 )
 dead_letters = Key("queue:dead_letter", "LIST", "what was given up, with its whole history; lib/task.lua")
-message = Key("message:{}", "HASH", "a message from hand-off (or parking) on; scripts")
+message = Key(
+    "message:{}",
+    "HASH",
+    "a message from hand-off (or parking) on: entry, handed (lib/15_message.lua), and what became of it since; scripts",
+)
 sticky = Key(
     "sticky:{}",
     "HASH",
