@@ -222,7 +222,7 @@ BUGS = [
     Bug("a late post brings back what was taken back", "I1", {
         "settle_task.lua": ("-- Before anything is written: what could not go back would wait in no queue.\n",
                             "if a.outcome == 'cleared' and not has(TERMINAL, byte) then return reply('STALE') end\n"),
-        "enqueue_outbox.lua": ("if byte == 'h' and known[2] == '1' then", "if has('hrt', byte) then"),
+        "enqueue_outbox.lua": ("if byte == 'h' and known.handing == '1' then", "if has('hrt', byte) then"),
         "claim_outbox.lua": ("if byte_of(a.task) ~= 'h' then", "if not has('hrt', byte_of(a.task)) then")},
         seeds=(-21,)),
 ]  # fmt: skip
