@@ -40,4 +40,4 @@ def test_the_pages_about_alerts_name_that_file(page: str) -> None:
 
 def test_its_redis_keeps_messages_as_small_as_that_of_up() -> None:
     command = SERVICES["redis"]["command"]
-    assert [f"--{name} {value}" in command for name, value in SMALL_HASHES.items()] == [True]
+    assert all(f"--{name} {value}" in command for name, value in SMALL_HASHES.items())

@@ -165,9 +165,9 @@ class Stage:
     def look(self, limit: int = 100) -> list[PhoneFacts]:
         return value_of(self.store.pacers.claim_due(now_ms=self.now, lease_ms=5_000, limit=limit)).phones
 
-    def brief_look(self) -> list[PhoneFacts]:
+    def brief_look(self, limit: int = 100) -> list[PhoneFacts]:
         """As the pacer looks."""
-        return value_of(self.store.pacers.claim_due(now_ms=self.now, lease_ms=5_000, limit=100, brief=True)).phones
+        return value_of(self.store.pacers.claim_due(now_ms=self.now, lease_ms=5_000, limit=limit, brief=True)).phones
 
     def apply(self, facts: PhoneFacts, final: Send | Wait | Idle, *steps: Step, ttl: int = 60_000) -> str:
         decision = Decision(final, steps)

@@ -1,10 +1,17 @@
 """Parking and release_due: what waits for its own time comes back in the order in which it first came."""
 
+from paceline.dispatcher.pacer import TICK_MS, Pacer
 from paceline.domain.reasons import Reason
+from paceline.kits.rng import new_rng
 from paceline.policy.dispatch import Idle, Step, Wait
+from paceline.policy.facts import Rules
+from paceline.policy.trust import parse
+from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import GAP, HOUR, PHONE, T0, Stage, recipient
+from .stage import GAP, HOUR, PHONE, T0, Stage, recipient, value_of
+
+RULES = Rules(parse(read_policy("demo")))
 
 
 def park(stage: Stage, until: dict[int, int]) -> None:
@@ -198,3 +205,28 @@ class TestRelease:
             stage.send(recipient(number), send_at=T0 + 1)
         stage.now += 1
         assert [stage.release(2).released for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_numbers_that_were_put_back_for_too_much_at_once_come_next(stage: Stage) -> None:
+    """Hundreds of tasks return at once, and the others taken with that number wait: for the next look, not for the end
+    of a lease that nobody holds any more."""
+    phones = [f"97254000000{number}" for number in range(3)]
+    for number, phone in enumerate(phones):
+        stage.connect(f"s{number}", phone)
+        job = stage.routed(500, phone=phone, first=500 * number)
+        for entry in stage.redis.lrange(keys.queue(phone), 0, -1):
+            stage.redis.zadd(keys.parked(phone), {entry: stage.now + 1_000})
+        stage.redis.set(keys.job_states(job.job_id), "p" * 500)
+        stage.redis.delete(keys.queue(phone))
+        stage.set_pacer(phone, parkedAt=stage.now + 1_000)
+        stage.redis.zadd(keys.due(), {phone: stage.now + 1_000})
+    stage.now += 1_000
+    pacer = Pacer(stage.store, RULES, new_rng(1), handoff_ttl_ms=60_000)
+    for _ in range(8):
+        next_at = value_of(pacer.step(stage.now))
+        if pacer.handed_off == len(phones):
+            return
+        assert next_at is not None
+        assert next_at <= stage.now + TICK_MS
+        stage.now = max(stage.now, next_at)
+    raise AssertionError(f"{pacer.handed_off} of {len(phones)} had their turn")

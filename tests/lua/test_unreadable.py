@@ -48,6 +48,39 @@ def test_a_queue_that_is_no_json(busy: Stage) -> None:
 
 
 @pytest.mark.parametrize(
+    "damaged",
+    [
+        "sends",
+        "version",
+        "lastNow",
+        "lastSent",
+        "gapMs",
+        "capUsed",
+        "slot",
+        "parkedAt",
+        "minExpiry",
+        "failures",
+        "seen",
+    ],
+)
+@pytest.mark.parametrize("is_known", [True, False], ids=["plain", "first look"])
+def test_a_number_that_is_no_number(busy: Stage, damaged: str, *, is_known: bool) -> None:
+    """Read with plain commands or by a script: it stopped all who were taken with it, for good."""
+    if is_known:
+        busy.look()
+        busy.now += 6_000
+        for number in range(3):
+            busy.redis.hset(keys.sessions_seen(), f"s{number}", busy.now)
+    if damaged == "seen":
+        busy.redis.hset(keys.sessions_seen(), "s1", "no time")
+    else:
+        busy.set_pacer(PHONES[1], **{damaged: "no number"})
+    assert step(busy).handed_off >= 2
+    assert not busy.queue(PHONES[0])
+    assert not busy.queue(PHONES[2])
+
+
+@pytest.mark.parametrize(
     "entry", ["5", "true", "null", "[]", '"x"', '{"task":{}}', '{"task":"x:1","to":{},"expiresAt":1,"priority":1}']
 )
 def test_a_queue_entry_that_is_no_task(busy: Stage, entry: str) -> None:

@@ -148,7 +148,7 @@ class Walk:
         """Waits for the next phone, looks, and applies a decision to this look or to an older one."""
         first = self.stage.redis.zrange(keys.due(), 0, 0, withscores=True)
         self.stage.now = max(self.stage.now, int(first[0][1]) if first else 0)
-        self.looks += self.stage.look(1)
+        self.looks += self.stage.brief_look(1) if rng.random() < 0.5 else self.stage.look(1)
         if not self.looks:
             return
         facts = self.looks[-1 - rng.choice([0] * 8 + [1, 2]) % len(self.looks)]

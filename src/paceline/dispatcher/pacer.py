@@ -1,4 +1,4 @@
-"""Due phones: facts in, the policy's decision applied in one script, the next due time out. No state of its own."""
+"""Due phones: facts in, the policy's decision applied by a script, the next due time out. No state of its own."""
 
 from collections.abc import Sequence
 from random import Random
@@ -55,7 +55,7 @@ class Pacer:
             return now_ms
         # What was just decided may be due again at once (a step was made, nothing was sent), so look again soon.
         soon = now_ms + TICK_MS
-        return soon if due.phones or due.unreadable else due.next_at and max(soon, due.next_at)
+        return soon if due.taken else due.next_at and max(soon, due.next_at)
 
     async def _serve(self, phones: Sequence[PhoneFacts], now_ms: int) -> None:
         decided = [(facts, decision) for facts in phones if (decision := self._decide(facts, now_ms)) is not None]

@@ -1,8 +1,8 @@
 """What a due phone does now: send, wait or hold; and what happens to the tasks at the head of its queue on the way
 there.
 
-`decide` is the one place that orders the rules. `store.pacers.hand_off` applies the answer in one script, or refuses
-because the facts changed meanwhile.
+`decide` is the one place that orders the rules. `store.pacers.hand_off` applies the answer, or refuses because the
+facts changed meanwhile.
 """
 
 from collections.abc import Container

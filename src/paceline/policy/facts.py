@@ -1,6 +1,6 @@
 """What the decisions about one number read: the facts of a phone, its sessions and the tasks at the head of its queue.
 
-The store fills these from one script call; they are values, so a test writes them down by hand.
+The store fills these; they are values, so a test writes them down by hand.
 """
 
 from typing import TYPE_CHECKING
@@ -75,6 +75,8 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """When the last attempts failed, without those that concern the recipient alone."""
     last_sent_at: int = 0
     """When a message was last confirmed; `sends` hold refused attempts too."""
+    last_now: int = 0
+    """When the last decision about it was made."""
     global_free_at: int = 0
     """Until then the whole fleet has sent as much as `GLOBAL_RPM` allows."""
     fleet_stopped: bool = False

@@ -14,15 +14,18 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from paceline.domain.states import Byte, JobState
-from paceline.policy.facts import Head, PhoneFacts, SessionFacts
+from paceline.policy.facts import Head, PhoneFacts
 from paceline.store import keys
 from paceline.store.caller import Caller
 from paceline.store.client import Command, RedisError
-from paceline.store.rows import Entry, Known, Marks, Pace, known_of, phone_facts
+from paceline.store.rows import Entry, Known, Marks, Pace, known_of, phone_facts, sessions_of
 
 Taken = tuple[str, int]
 """A phone that was taken, and when it was due."""
 _ROUTED = ord(Byte.ROUTED)
+_DAMAGED = (ValueError, TypeError, msgspec.MsgspecError)
+"""What stands there of one phone is not as we write it. That is for the script to find, and no reason to stop the
+others, who were taken with it."""
 _NO_PACE = Pace().line
 
 
@@ -66,23 +69,33 @@ async def _looks(
         *[("LRANGE", keys.queue(phone), -2, -1) for phone in phones],
     )
     rows = zip(taken, paces, facts, wires, marks, queues, strict=True)
-    seen = [one for row in rows if (one := _seen(row)) is not None and _is_plain(one, now_ms)]
+    seen = [one for row in rows if (one := _seen(row, now_ms)) is not None]
     if not seen:
         return []
     heard, held = await _around(caller, seen)
-    return [
-        phone_facts(
-            one.phone, known=one.known, line=one.line, pace=one.pace, wire=one.wire, failures=one.marks.failures,
-            sessions=heard[one.phone], flags=flags, heads=(_head(one),), more=one.more, due_at=one.due_at,
-            leased_until=leased_until,
-        )
-        for one in seen
+    found = [
+        _facts(one, times, flags, leased_until)
+        for one, times in zip(seen, heard, strict=True)
         if one.entry.task not in held
-    ]  # fmt: skip
+    ]
+    return [facts for facts in found if facts is not None]
 
 
-def _seen(row: tuple[Taken, str | None, str | None, str | None, str | None, list[str]]) -> _Seen | None:
-    """None if there is nothing to see, or what stands there is not as we write it."""
+def _facts(
+    one: _Seen, times: Sequence[str | None], flags: Sequence[str | None], leased_until: int
+) -> PhoneFacts | None:
+    try:
+        return phone_facts(
+            one.phone, known=one.known, line=one.line, pace=one.pace, wire=one.wire, failures=one.marks.failures,
+            sessions=sessions_of(one.known, times), flags=flags, heads=(_head(one),), more=one.more, due_at=one.due_at,
+            leased_until=leased_until,
+        )  # fmt: skip
+    except _DAMAGED:
+        return None
+
+
+def _seen(row: tuple[Taken, str | None, str | None, str | None, str | None, list[str]], now_ms: int) -> _Seen | None:
+    """None if it is not plain, or something that stands there is not as we write it."""
     (phone, due_at), line, facts, wire, marks, queue = row
     if facts is None or marks is None or not queue:
         return None
@@ -90,11 +103,12 @@ def _seen(row: tuple[Taken, str | None, str | None, str | None, str | None, list
     try:
         entry = Entry.of(text)
         job, _, index = entry.task.partition(":")
-        return _Seen(
+        seen = _Seen(
             phone, due_at, known_of(facts), line, Pace.of(line), wire, Marks.of(marks), text, entry, job, index,
             len(queue) > 1,
         )  # fmt: skip
-    except (ValueError, msgspec.MsgspecError):
+        return seen if _is_plain(seen, now_ms) else None
+    except _DAMAGED:
         return None
 
 
@@ -112,8 +126,8 @@ def _is_plain(seen: _Seen, now_ms: int) -> bool:
     )
 
 
-async def _around(caller: Caller, seen: Sequence[_Seen]) -> tuple[dict[str, tuple[SessionFacts, ...]], set[str]]:
-    """By phone its sessions; and the tasks that do not simply wait to be sent."""
+async def _around(caller: Caller, seen: Sequence[_Seen]) -> tuple[list[list[str | None]], set[str]]:
+    """Of each when its sessions were heard of; and the tasks that do not simply wait to be sent."""
     sessions = [session.id for one in seen for session in one.known.sessions]
     by_job: dict[str, list[_Seen]] = defaultdict(list)
     for one in seen:
@@ -124,12 +138,7 @@ async def _around(caller: Caller, seen: Sequence[_Seen]) -> tuple[dict[str, tupl
         *_of_jobs(by_job.items()),
     )
     at = iter(times)
-    heard = {
-        one.phone: tuple(
-            [SessionFacts(s.id, s.connection, int(next(at) or 0), s.paused == "1") for s in one.known.sessions]
-        )
-        for one in seen
-    }
+    heard = [[next(at) for _ in one.known.sessions] for one in seen]
     held = {one.entry.task for one, is_listed in zip(seen, listed, strict=True) if is_listed is not None}
     for some, bytes_, state in zip(by_job.values(), states[::2], states[1::2], strict=True):
         held.update(

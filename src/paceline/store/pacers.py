@@ -26,6 +26,8 @@ CAP_RECHECK_MS = 1_000
 class Due(Answer, frozen=True):
     phones: list[PhoneFacts] = []
     next_at: int | None = None
+    taken: int = 0
+    """How many were due. Some may have been put back: too much came with the others."""
     unreadable: list[str] = []
     """What is stored about them is not as we write it. Their lease ends by itself."""
 
@@ -96,7 +98,7 @@ class Pacers:
         seen = {facts.phone for facts in phones}
         others = [one for one in taken if one[0] not in seen]
         unreadable = await self._look(others, phones, flags, now_ms=now_ms, leased_until=leased_until, brief=brief)
-        return Due(code, phones, next_at, unreadable)
+        return Due(code, phones, next_at, len(taken), unreadable)
 
     async def _look(
         self,
@@ -200,7 +202,7 @@ def _applied(
 ) -> tuple[str | Literal[False], tuple[Any, ...]]:
     """The phone's pace as it shall be, and what else there is to do, as hand_off.lua reads both."""
     pace = Pace.of(facts.pace_line)
-    if int(pace.last_now or 0) > now_ms:
+    if facts.last_now > now_ms:
         return False, ("refused", "CLOCK_BACK", pace.last_now)
     # This look was used: a second order from it is stale.
     pace.version, pace.last_now = str(facts.version + 1), str(now_ms)

@@ -179,7 +179,7 @@ def facts_of(
     known = known_of(facts)
     return phone_facts(
         phone, known=known, line=line, pace=Pace.of(line), wire=wire, failures=Marks.of(marks).failures,
-        sessions=_sessions(known, seen), flags=flags, heads=tuple(map(_head, heads)), more=more,
+        sessions=sessions_of(known, seen), flags=flags, heads=tuple(map(_head, heads)), more=more,
         global_free_at=global_free_at, due_at=due_at, leased_until=leased_until,
     )  # fmt: skip
 
@@ -220,6 +220,7 @@ def phone_facts(
         restricted_until=known.restricted_until,
         failures=tuple(map(int, failures.split(","))) if failures else (),
         last_sent_at=int(pace.last_sent or 0),
+        last_now=int(pace.last_now or 0),
         global_free_at=global_free_at,
         fleet_stopped=stopped == "1",
         cooldown_until=known.cooldown_until,
@@ -238,7 +239,7 @@ def phone_facts(
     )
 
 
-def _sessions(known: Known, seen: Sequence[str | None] | str | None) -> tuple[SessionFacts, ...]:
+def sessions_of(known: Known, seen: Sequence[str | None] | str | None) -> tuple[SessionFacts, ...]:
     """`seen`: when each was heard of; of a phone with one session that of this one."""
     times = seen if isinstance(seen, list) else (seen,)
     return tuple(
@@ -276,8 +277,7 @@ def _head(row: Row) -> Head:
 
 
 def message_of(fields: Mapping[str, str]) -> dict[str, str]:
-    """A message's fields, with what the two texts of a hand-over say (lib/15_message.lua). What stands there by itself
-    is newer."""
+    """A message's fields, with what the two texts of a hand-over say (lib/15_message.lua)."""
     handed, entry = fields.get("handed"), fields.get("entry")
     found: dict[str, str] = {}
     if handed is not None:
@@ -286,7 +286,7 @@ def message_of(fields: Mapping[str, str]) -> dict[str, str]:
     if entry is not None:
         with suppress(msgspec.MsgspecError):
             found["to"] = Entry.of(entry).to
-    return {**found, **fields}
+    return {**fields, **found}
 
 
 def task_of(entry: str) -> str:

@@ -7,12 +7,12 @@ local function handed_text(phone, session, send_after, at, day, unit_day)
   return phone .. ' ' .. session .. ' ' .. send_after .. ' ' .. at .. ' ' .. day .. (unit_day and ' ' .. unit_day or '')
 end
 
--- Its fields with what these two say. What stands there by itself is newer: one that was parked since has its number in a field.
+-- Its fields with what these two say. One that was parked before it was ever handed over has its number and its person in fields.
 local function told_apart(about)
   local phone, session, send_after, at, day, unit_day = string.match(about.handed or '', HANDED)
-  about.phone, about.sessionId, about.handedOffAt, about.sendAfter, about.day = about.phone or phone, session, at, send_after, day
+  about.phone, about.sessionId, about.handedOffAt, about.sendAfter, about.day = phone or about.phone, session, at, send_after, day
   about.unitDay = unit_day and unit_day ~= '' and unit_day or day
-  about.to = about.to or string.match(about.entry or '', ADDRESSEE)
+  about.to = string.match(about.entry or '', ADDRESSEE) or about.to
   return about
 end
 

@@ -245,7 +245,7 @@ local function return_unit(phone, day)
   put_pace(phone, p)
 end
 
--- What seldom changes about a phone and its sessions stands in one text for looks over many phones at once (claim_due). Whoever changes
+-- What seldom changes about a phone and its sessions stands in one text for looks over many phones at once (look_due, store/looks.py). Whoever changes
 -- any of it forgets the text, and the next look writes it anew.
 local function forget_facts(phone) call('HDEL', K.phone_facts(), phone) end
 
