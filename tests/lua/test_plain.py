@@ -1,0 +1,133 @@
+"""The short way of the dispatcher: it does what the long way does, and what changed since the look it leaves alone."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from paceline.kits.rng import new_rng
+from paceline.policy.dispatch import Send, decide
+from paceline.policy.facts import PhoneFacts, Rules
+from paceline.policy.trust import parse
+from paceline.settings import read_policy
+from paceline.store import keys
+
+from .stage import T0, Stage, recipient, value_of
+
+RULES = Rules(parse(read_policy("demo")))
+PHONES = [f"97254000000{number}" for number in range(3)]
+
+
+@pytest.fixture
+def busy(stage: Stage) -> Stage:
+    return fill(stage)
+
+
+def fill(stage: Stage) -> Stage:
+    """A number with single sends, one whose task was handed over before and came back, one that counts another day."""
+    for number, phone in enumerate(PHONES):
+        stage.connect(f"s{number}", phone)
+    stage.send(recipient(0), PHONES[0])
+    stage.send(recipient(1), PHONES[0])
+    stage.routed(3, phone=PHONES[1], first=10)
+    stage.routed(1, phone=PHONES[2], first=20)
+    (facts,) = (facts for facts in stage.look() if facts.phone == PHONES[1])
+    assert stage.apply(facts, stage.to_send(facts.heads[0], "s1")) == "OK"
+    stage.now += 61_000
+    stage.settle(facts.heads[0].task, "returned", from_="h", reason="NOT_CLAIMED", unitBack=True)
+    stage.redis.hset(keys.message(facts.heads[0].task), "waitReason", "SESSION_PAUSED")
+    stage.now += 6_000
+    for number in range(3):
+        stage.redis.hset(keys.sessions_seen(), f"s{number}", stage.now)
+    stage.set_pacer(PHONES[2], capDay="2999-01-01", capUsed="3")
+    return stage
+
+
+def look(stage: Stage) -> list[PhoneFacts]:
+    return sorted(stage.brief_look(), key=lambda facts: facts.phone)
+
+
+def hand_over(stage: Stage, looks: list[PhoneFacts]) -> list[str]:
+    decided = [(facts, decide(facts, RULES, now_ms=stage.now, rng=new_rng(1))) for facts in looks]
+    assert [type(decision.final) for _, decision in decided] == [Send] * len(looks)
+    return value_of(stage.store.pacers.hand_off(decided, now_ms=stage.now, handoff_ttl_ms=60_000))
+
+
+def test_both_ways_do_the_same(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = []
+    for is_short in (True, False):
+        stage.redis.flushall()
+        stage.now = T0
+        monkeypatch.setattr(stage, "_rng", Random(7))
+        monkeypatch.setattr(stage.store.pacers, "_has_ceilings", False)
+        fill(stage)
+        monkeypatch.setattr(stage.store.pacers, "_has_ceilings", not is_short)
+        looks = look(stage)
+        assert hand_over(stage, looks) == ["OK"] * 3
+        ends.append((msgspec.json.encode(looks), stage.dump()))
+    assert ends[0] == ends[1]
+
+
+def _spoil(stage: Stage, key: str) -> None:
+    stage.redis.delete(key)
+    stage.redis.set(key, "not what should stand here")
+
+
+CHANGES: dict[str, Callable[[Stage, PhoneFacts], Any]] = {
+    "the fleet is paused": lambda stage, facts: stage.redis.hset(keys.fleet(), "paused", 1),
+    "the dispatchers rest": lambda stage, facts: stage.redis.hset(keys.fleet(), "stopped", 1),
+    "somebody looked later": lambda stage, facts: stage.redis.zadd(keys.due(), {facts.phone: stage.now + 9_000}),
+    "its pace changed": lambda stage, facts: stage.set_pacer(facts.phone, version=facts.version + 1),
+    "the person said stop": lambda stage, facts: stage.suppress(facts.heads[0].to),
+    "another is at the head": lambda stage, facts: stage.redis.rpush(keys.queue(facts.phone), "another"),
+    "it was canceled": lambda stage, facts: stage.redis.set(
+        keys.job_states(facts.heads[0].task.partition(":")[0]), "XXX"
+    ),
+    "its job is paused": lambda stage, facts: stage.redis.hset(
+        keys.job_run(facts.heads[0].task.partition(":")[0]), "state", "PAUSED"
+    ),
+    "the queue is no list": lambda stage, facts: _spoil(stage, keys.queue(facts.phone)),
+    "the outbox is no list": lambda stage, facts: _spoil(stage, keys.outbox("s1")),
+    "the message is no hash": lambda stage, facts: _spoil(stage, keys.message(facts.heads[0].task)),
+    "the routes are no hash": lambda stage, facts: _spoil(
+        stage, keys.job_routes(facts.heads[0].task.partition(":")[0])
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changed_since_the_look_is_not_touched(busy: Stage, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why it does not go is for hand_off to say and to write down."""
+    looks = look(busy)
+    CHANGES[change](busy, looks[1])
+    rows, left = busy.store.pacers._caller.rows, []
+
+    async def watched(verb: str, /, **arguments: Any) -> list[Any]:
+        if verb != "hand_plain":
+            return ["LEFT"] * len(arguments["orders"])
+        before = _about(busy, looks[1])
+        left.extend(await rows(verb, **arguments))
+        assert _about(busy, looks[1]) == before
+        return left
+
+    monkeypatch.setattr(busy.store.pacers._caller, "rows", watched)
+    concerns_all = change in ("the fleet is paused", "the dispatchers rest")
+    assert hand_over(busy, looks) == (["LEFT"] * 3 if concerns_all else ["OK", "LEFT", "OK"])
+    assert left == ([1, 2, 3] if concerns_all else [2])
+
+
+def _about(stage: Stage, facts: PhoneFacts) -> dict[str, Any]:
+    """All that a hand-over of this number would write, but for what is written for others, too."""
+    task = facts.heads[0].task
+    named = (facts.phone, task, task.partition(":")[0], ":s1")
+    known = {key: value for key, value in stage.dump().items() if key.endswith(named)}
+    shared = (keys.pace(), facts.phone), (keys.marks(), facts.phone)
+    deadline = stage.redis.zscore(keys.deadlines(), task)
+    return {
+        **known,
+        "due": stage.due_at(facts.phone),
+        "deadline": deadline,
+        "texts": [stage.redis.hget(*at) for at in shared],
+    }
