@@ -20,7 +20,7 @@ from paceline.kits.stepping import Bell, Step, keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.settings import Settings
 
-PACERS = 3
+PACERS = 6
 """Loops that serve due phones: one decides while others wait for Redis. They share the work as several dispatchers
 do."""
 
