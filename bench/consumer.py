@@ -1,27 +1,30 @@
 """The stub that stands where orchestrator and workers would: it takes what was handed over, waits until it may be sent,
-and settles it as sent. Run by `dispatch.py`; prints what it saw as JSON when its input ends. It claims nothing
-(`open_claim` and `claim_outbox` are not called) and brings no receipts.
+and settles it as sent, as the orchestrator does with what comes together. Run by `dispatch.py`; prints what it saw as
+JSON when its input ends. It claims nothing (`open_claim` and `claim_outbox` are not called) and brings no receipts.
 
 It judges what it sees, from its own clock: how late each hand-over came after the moment the number was due (and how
 late those are by now that have not come), how long a task waited here past its time, and whether any send came sooner
 after the last one than the pacing allows.
 """
 
+import asyncio
 import heapq
 import json
 import select
 import sys
 import time
-from typing import Any
+from itertools import chain
 
-import msgspec
+import uvloop
 from fleet import RULES, now_ms, phone_of
 
 from paceline.store import keys
 from paceline.store.blocking import BlockingRedis
-from paceline.store.outbox import PROOFS_TOGETHER as TOGETHER
+from paceline.store.caller import Caller
+from paceline.store.client import RedisLink
+from paceline.store.proofs import TOGETHER, Proof, Proofs
 from paceline.store.rows import Pace
-from paceline.store.scripts import ScriptConfig, load
+from paceline.store.scripts import ScriptConfig
 
 TICK_S = 0.005
 AT_ONCE = 200
@@ -33,7 +36,9 @@ SHORTEST_MS = int(RULES.policy.levels[0].delay_ms[0] * (1 - RULES.policy.jitter)
 class Consumer:
     def __init__(self, socket: str) -> None:
         self._redis = BlockingRedis(socket)
-        self._settle = load(ScriptConfig(lead_ms=RULES.lead_ms))["prove_sent"].sha
+        config = ScriptConfig(lead_ms=RULES.lead_ms)
+        self._proofs = Proofs(Caller(RedisLink(f"unix://{socket}"), config), config)
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._began_ms = now_ms()
         self._holds: list[tuple[int, str, str, int]] = []
         self._sent: dict[str, tuple[int, int]] = {}
@@ -57,14 +62,14 @@ class Consumer:
 
     def _collect(self, sessions: list[str]) -> None:
         """What their numbers are busy with, when it may be sent, and the rest that follows it."""
-        for start in range(0, len(sessions), AT_ONCE):
-            phones = [phone_of(int(session[1:])) for session in sessions[start : start + AT_ONCE]]
-            (found,) = self._redis.read(("HMGET", keys.pace(), *phones))
-            for phone, text in zip(phones, found, strict=True):
-                pace = Pace.of(text)
-                if pace.unsettled and phone not in self._handed:
-                    self._judge(phone, int(pace.slot), int(pace.last_now))
-                    heapq.heappush(self._holds, (int(pace.slot), pace.unsettled, phone, int(pace.gap_ms)))
+        phones = [phone_of(int(session[1:])) for session in sessions]
+        parts = [phones[start : start + AT_ONCE] for start in range(0, len(phones), AT_ONCE)]
+        found = self._redis.read(*[("HMGET", keys.pace(), *part) for part in parts])
+        for phone, text in zip(phones, chain.from_iterable(found), strict=True):
+            pace = Pace.of(text)
+            if pace.unsettled and phone not in self._handed:
+                self._judge(phone, int(pace.slot), int(pace.last_now))
+                heapq.heappush(self._holds, (int(pace.slot), pace.unsettled, phone, int(pace.gap_ms)))
 
     def not_come(self) -> list[int]:
         """How late those are that are due and were not handed over."""
@@ -83,24 +88,23 @@ class Consumer:
 
     def _send(self) -> None:
         now = now_ms()
-        orders: list[dict[str, Any]] = []
+        proofs: list[Proof] = []
         while self._holds and self._holds[0][0] <= now:
             send_after, task, phone, gap = heapq.heappop(self._holds)
             self.held.append(now - send_after)
             self._handed.discard(phone)
-            orders.append({
-                "task": task, "outcome": "sent", "now": now, "statsDay": "2026-01-01",
-            })  # fmt: skip
+            proofs.append(Proof(task, "sent", now, "2026-01-01", phone))
             self._sent[phone] = (now, gap)
-        if orders:
-            # As the orchestrator does with what comes together.
-            self._redis.read(
-                *[
-                    ("EVALSHA", self._settle, 0, msgspec.msgpack.encode({"orders": orders[start : start + TOGETHER]}))
-                    for start in range(0, len(orders), TOGETHER)
-                ]
-            )
-            self.settled += len(orders)
+        if proofs:
+            self._runner.run(self._settle(proofs))
+            self.settled += len(proofs)
+
+    async def _settle(self, proofs: list[Proof]) -> None:
+        parts = [proofs[start : start + TOGETHER] for start in range(0, len(proofs), TOGETHER)]
+        for answers in await asyncio.gather(*map(self._proofs.settle, parts)):
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
 
 
 def main() -> None:

@@ -141,7 +141,7 @@ async def test_what_the_platform_refused_is_never_sent_again(platform: Platform)
 
 async def test_what_was_proven_sent_since_is_not_sent_again(platform: Platform) -> None:
     task = await give_up(platform)
-    await platform.store.outbox.settle(task, "delivered", now_ms=platform.clock.at_ms, whatsappId="x")
+    await platform.store.outbox.prove(task, "delivered", now_ms=platform.clock.at_ms)
     [letter] = await letters(platform)
     assert (letter["state"], letter["replayable"]) == ("delivered", False)
     refused(await replay(platform, f"{task}/replay"), 409, "NOT_REPLAYABLE", "id")

@@ -212,7 +212,7 @@ class TestRaces:
         job, task, _ = stage.claimed()
         stage.retry(task)
         cancel(stage, task)
-        stage.settle(task, "delivered", statsDay=DAY)
+        stage.prove(task, "delivered", stats_day=DAY)
         assert stage.states(job) == "D"
         stage.adds_up(job)
         assert cancel(stage, task) == {"code": "ENDED", "state": "D"}

@@ -10,7 +10,7 @@ from paceline.domain.errors import Unavailable
 from paceline.kits.brief import Ticket
 from paceline.store.client import RedisError
 from paceline.store.gather import Gather, Order
-from paceline.store.outbox import Settled
+from paceline.store.proofs import Settled
 
 from .stage import Stage, recipient, value_of
 
@@ -172,7 +172,7 @@ def test_an_order_that_runs_into_an_error_does_not_touch_those_beside_it(stage: 
     assert "WRONGTYPE" in answers[1]
     assert [stage.byte(task) for task in tasks] == ["S", "r", "S"]
     with pytest.raises(RedisError):
-        value_of(caller.join("prove_sent", Settled, orders[1]))
+        value_of(caller.joined("prove_sent", Settled).ask(orders[1]))
 
 
 def test_a_full_redis_is_told_as_such_by_each_order(stage: Stage) -> None:

@@ -25,14 +25,14 @@ def settled_twice(stage: Stage, task: str, outcome: str, **facts: Any) -> Any:
 class TestRefusals:
     @pytest.mark.parametrize("task", ["nothing:0", "nonsense", "a:b"])
     def test_unknown_tasks(self, stage: Stage, task: str) -> None:
-        assert stage.settle(task, "sent").code == "UNKNOWN_TASK"
+        assert stage.sent(task).code == "UNKNOWN_TASK"
         assert stage.settle(task, "returned", **RETURNED).code == "UNKNOWN_TASK"
         assert stage.dump() == {}
 
     def test_an_index_beyond_the_job(self, stage: Stage) -> None:
         job = stage.accept(1)
         before = stage.dump()
-        assert stage.settle(job.task_id(1), "sent").code == "UNKNOWN_TASK"
+        assert stage.sent(job.task_id(1)).code == "UNKNOWN_TASK"
         assert stage.dump() == before
 
     @pytest.mark.parametrize("outcome", ["returned", "retry", "failed", "unknown"])

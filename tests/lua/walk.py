@@ -219,7 +219,7 @@ class Walk:
             if self.stage.byte(task) in "cu":
                 known = self.stage.message(task)
                 self.used[known["phone"], known["unitDay"]] += 1
-            self.stage.sent(task, word)
+            self.stage.sent(task, word, is_long=token % 2 == 0)
 
     def _word_counts_for_its_claim(self, settled: Any, token: int) -> None:
         newest = max(claim[2] for claim in self.claims if claim[1] == self._task_of(token))

@@ -13,7 +13,8 @@ from paceline.domain.reasons import Reason
 from paceline.domain.states import MESSAGE_STATE, WENT_OUT
 from paceline.kits.metrics import Metrics
 from paceline.policy.gate import Refuse
-from paceline.store.outbox import MessageFacts, Settled, Times
+from paceline.store.outbox import MessageFacts, Times
+from paceline.store.proofs import Settled
 from paceline.store.requests import RequestIds
 from paceline.store.store import Store
 from paceline.store.texts import Content

@@ -61,9 +61,8 @@ class Settling:
         if wire_id != whatsapp_id(task):
             raise BadRequest("WRONG_WHATSAPP_ID", "this is not the message id of that task", field="whatsappId")
         facts = await self._facts(session, task)
-        settled = await self._store.outbox.settle(
-            task, proof, now_ms=now_ms, statsDay=await self._days.of(facts.phone, now_ms)
-        )
+        day = await self._days.of(facts.phone, now_ms)
+        settled = await self._store.outbox.prove(task, proof, now_ms=now_ms, stats_day=day, phone=facts.phone)
         failpoint("settled-not-answered")
         if settled.code == "UNKNOWN_TASK":
             raise NotFound("UNKNOWN_TASK", "there is no such task", field="taskId")

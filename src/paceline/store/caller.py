@@ -1,6 +1,6 @@
 """Calls a verb with named arguments and reads its typed answer."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -39,13 +39,10 @@ class Caller:
         raw = await self._link.run(self._scripts[verb], self._encode(given(arguments)))
         return self._decoded(raw, answer)
 
-    def join(self, verb: str, answer: type[T], order: Any, *, most: int = TOGETHER) -> Awaitable[T]:
-        """One order to a verb that takes many: with those of others, if there are any at the time."""
-        return self.joined(verb, answer, most=most).ask(order)
-
     def joined(self, verb: str, answer: type[T], *, most: int = TOGETHER) -> Gather | Alone:
+        """For one order to a verb that takes many: with those of others, if there are any at the time."""
         if verb not in self._joined:
-            self._joined[verb] = self.together(partial(self._call_all, verb, answer), most=most)
+            self._joined[verb] = self.together(partial(self.answers, verb, answer), most=most)
         return self._joined[verb]
 
     def together(self, call: Callable[[list[Any]], Awaitable[list[Any]]], *, most: int = TOGETHER) -> Gather | Alone:
@@ -54,7 +51,8 @@ class Caller:
             return Alone(call)
         return Gather(call, most=most, abreast=ABREAST, enough=ENOUGH)
 
-    async def _call_all(self, verb: str, answer: type[T], orders: list[Any]) -> list[T | Exception]:
+    async def answers(self, verb: str, answer: type[T], orders: Sequence[Any]) -> list[T | Exception]:
+        """Of a verb that takes many orders: to each its own, or why only that one failed."""
         rows = await self.rows(verb, orders=orders)
         return [refusal(raw[1:]) if raw.startswith("!") else self._decoded(raw, answer) for raw in rows]
 

@@ -151,8 +151,13 @@ async def _around(caller: Caller, seen: Sequence[_Seen]) -> tuple[list[list[str 
 
 def _of_jobs(jobs: Iterable[tuple[str, Sequence[_Seen]]]) -> Iterable[Command]:
     for job, some in jobs:
-        yield ("BITFIELD_RO", keys.job_states(job), *[word for one in some for word in ("GET", "u8", f"#{one.index}")])
+        yield bytes_of(job, [one.index for one in some])
         yield ("HGET", keys.job_run(job), "state")
+
+
+def bytes_of(job: str, indexes: Iterable[str]) -> Command:
+    """The states of some tasks of a job, a number each."""
+    return "BITFIELD_RO", keys.job_states(job), *[word for index in indexes for word in ("GET", "u8", f"#{index}")]
 
 
 def _head(seen: _Seen) -> Head:

@@ -8,12 +8,10 @@ import msgspec
 from paceline.policy.facts import PhoneFacts
 from paceline.policy.gate import OutboxTask
 from paceline.store import keys
-from paceline.store.caller import Answer, Caller, given
+from paceline.store.caller import Answer, Caller
+from paceline.store.proofs import Proof, Proofs, Settled
 from paceline.store.rows import Row, facts_of, message_of
-
-PROOFS = frozenset(("sent", "delivered", "read"))
-PROOFS_TOGETHER = 128
-"""Proofs in one call: nobody waits for them but a worker that has sent already, so many may share it."""
+from paceline.store.scripts import ScriptConfig
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -72,12 +70,6 @@ class Extended(Answer, frozen=True):
     lease_until: int = 0
 
 
-class Settled(Answer, frozen=True):
-    state: str = ""
-    was: str = ""
-    """Of a proof: the state before it."""
-
-
 class OverdueTask(msgspec.Struct, frozen=True):
     task: str
     state: str
@@ -116,8 +108,9 @@ class MessageFacts(msgspec.Struct, frozen=True):
 
 
 class Outbox:
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, config: ScriptConfig) -> None:
         self._caller = caller
+        self._proofs = Proofs(caller, config)
 
     async def hello(
         self, session: str, instance: str, journal: str, *, now_ms: int, life: str = "", any_instance: bool = False
@@ -155,11 +148,15 @@ class Outbox:
             longest=longest_ms, now=now_ms,
         )  # fmt: skip
 
+    async def prove(
+        self, task: str, proof: str, *, now_ms: int, stats_day: str | None = None, phone: str | None = None
+    ) -> Settled:
+        """It went out: `sent`, `delivered` or `read`. `stats_day` is where its number's statistics count it, `phone`
+        that number, if it is known."""
+        return await self._proofs.prove(Proof(task, proof, now_ms, stats_day, phone))
+
     async def settle(self, task: str, outcome: str, *, now_ms: int, from_: str | None = None, **facts: Any) -> Settled:
-        """See settle_task.lua for what each outcome takes, and prove_sent.lua for what proves that it went out."""
-        if outcome in PROOFS:
-            order = given({"task": task, "outcome": outcome, "now": now_ms, **facts})
-            return await self._caller.join("prove_sent", Settled, order, most=PROOFS_TOGETHER)
+        """See settle_task.lua for what each outcome takes; that it went out is for `prove`."""
         return await self._caller.call(
             "settle_task", Settled, task=task, outcome=outcome, now=now_ms, **{"from": from_}, **facts
         )

@@ -40,7 +40,7 @@ class Store:
         self.courses = Courses(caller)
         self.tallies = Tallies(caller)
         self.pacers = Pacers(caller, config)
-        self.outbox = Outbox(caller)
+        self.outbox = Outbox(caller, config)
         self.handing = Handing(caller)
         self.sessions = Sessions(caller)
         self.fleet = FleetStore(caller)

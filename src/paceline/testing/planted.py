@@ -31,7 +31,13 @@ BUGS = [
         seeds=(43, 14)),
     Bug("a repeat that is cut off counts as not sent", "I2",
         python=("paceline.worker.recovery.answer_for_pending", "_forgets_the_second_try"), seeds=(-36,)),
-    Bug("the send is not stamped", "I3", {"50_outbox.lua": ("    keep_text(SENDS, phone, sends)\n", "")}, seeds=(-20,)),
+    Bug("the send is not stamped", "I3", {
+        "50_outbox.lua": ("    keep_text(SENDS, phone, sends)\n", ""),
+        "prove_plain.lua": ("  call('HSET', K.sends(), unpack(sends_))\n", "")}, seeds=(-20,)),
+    Bug("a proof leaves its number busy", "I1", {
+        "prove_plain.lua": ("  call('HSET', K.pace(), unpack(paces_))\n", "")}, seeds=(-1,)),
+    Bug("what came while a number was busy is not looked for", "I1", {
+        "prove_plain.lua": ("if not due_at and has_come(phone) then", "if false then")}, seeds=(-26,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
         seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),

@@ -61,8 +61,9 @@ end
 -- A pace in its parts: version, lastNow, the task it is busy with, why it waits and until when, lastSent, sentBy, and where the rest begins; of
 -- that `more` and the gap. Taken apart and put together as text: reading and writing all of it takes several times as long.
 local LINE = '^%["(%d+)","(%d*)","([^"]*)","[^"]*","%d*",("[^"]*","%d*"),"(%d*)","([^"]*)",()"(1?)","(%d*)"'
--- A session's last minute is told twice in each (tell_minute).
-local TOLD_MS = 30000
+-- A session's last minute is told twice in each (tell_minute), not of all numbers in the same moment: since when it was due.
+local TOLD_MS, APART_MS = 30000, 300
+local function told_since(phone, now) return now - (now + string.sub(phone, -2) * APART_MS) % TOLD_MS end
 
 -- When it was on the wire at the earliest, as text: it was claimed, and its slot had come. Times of thirteen digits are in order as texts, too.
 local function began(about, now)
@@ -91,7 +92,7 @@ local function free_phone(phone, task, about, now, on_wire, is_proof)
     by = sent_by(by, session, #sends / SEND)
   end
   if is_proof then
-    is_untold = by ~= session or last_sent < ms(now - now % TOLD_MS)
+    is_untold = by ~= session or last_sent < ms(told_since(phone, now))
     last_sent = ms(now)
   end
   local works, slot = more ~= '' or has_work(phone), on_wire and now + (tonumber(gap_ms) or 0) or slot_after(sends, gap_ms, now)
