@@ -57,7 +57,7 @@ def watched(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     rows = caller.rows
 
     async def noted(verb: str, /, **arguments: Any) -> list[Any]:
-        called.append(f"{verb} {len(arguments['orders'])}")
+        called.append(f"{verb} {len(arguments.get('tasks') or arguments['orders'])}")
         return await rows(verb, **arguments)
 
     monkeypatch.setattr(caller, "rows", noted)
@@ -77,9 +77,19 @@ def test_both_ways_do_the_same(stage: Stage, monkeypatch: pytest.MonkeyPatch) ->
             called = watched(stage, patch)
             answers = settle(stage, orders)
         assert called == (["prove_plain 4"] if is_short else ["prove_sent 4"])
-        ends.append((answers, stage.dump()))
+        ends.append((answers, _in_order(stage.dump())))
     assert ends[0] == ends[1]
     assert [answer.was for answer in ends[0][0]] == ["c", "c", "h", "c"]  # type: ignore[union-attr]
+
+
+def _in_order(dump: dict[str, Any]) -> dict[str, Any]:
+    """Which job of one moment is told of first is nobody's business; of each job the order counts."""
+    by_job = {
+        keys.events(): sorted(dump[keys.events()][0], key=lambda event: event[5][:26]),
+        keys.job_events(): sorted(dump[keys.job_events()][0]),
+        keys.messages_ended(): sorted(dump[keys.messages_ended()][0][0].split()),
+    }
+    return dump | by_job
 
 
 def test_what_is_told_again_is_known(busy: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +101,24 @@ def test_what_is_told_again_is_known(busy: Stage, monkeypatch: pytest.MonkeyPatc
     before = busy.dump()
     assert [answer.code for answer in settle(busy, orders[:2])] == ["REPEAT", "REPEAT"]  # type: ignore[union-attr]
     assert busy.dump() == before
+
+
+def test_those_of_one_job_are_told_together(busy: Stage) -> None:
+    """In their order, as one entry of the stream."""
+    job = busy.routed(5, phone="972540000055", first=50)
+    for number, index in enumerate((3, 1, 0, 4)):
+        phone, session = f"97254000006{number}", f"t{number}"
+        busy.connect(session, phone)
+        entry = f'["{job.task_id(index)}","{recipient(index)}",{busy.now + HOUR},1,1,{busy.now}]'
+        busy.redis.lpush(keys.queue(phone), entry)
+        busy.redis.zadd(keys.due(), {phone: busy.now})
+        (facts,) = (facts for facts in busy.look() if facts.phone == phone)
+        assert busy.apply(facts, busy.to_send(facts.heads[0], session)) == "OK"
+    orders = [
+        Proof(job.task_id(index), "sent", busy.now, DAY, f"97254000006{n}") for n, index in enumerate((3, 1, 0, 4))
+    ]
+    assert [answer.code for answer in settle(busy, orders)] == ["OK"] * 4  # type: ignore[union-attr]
+    assert (busy.states(job), busy.dump()["events"][0][-1][4:]) == ("SSrSS", ["job", job.job_id, "ix", "0,1,3,4"])
 
 
 def test_all_of_a_call_count_as_heard_when_the_last_was(busy: Stage) -> None:
@@ -188,13 +216,14 @@ def test_what_changed_since_the_look_is_not_touched(busy: Stage, change: str, mo
             return await rows(verb, **arguments)
         CHANGES[change](busy, orders[1])
         before = _about(busy, orders[1])
-        left.extend(await rows(verb, **arguments))
+        answer = await rows(verb, **arguments)
         assert _about(busy, orders[1]) == before
-        return left
+        left.extend(arguments["tasks"][place - 1] for place in answer[0])
+        return answer
 
     monkeypatch.setattr(proving._caller, "rows", changed)
     assert [answer.code for answer in settle(busy, orders)] == ["OK", "LEFT", "OK", "OK"]  # type: ignore[union-attr]
-    assert left == ["OK", "LEFT", "OK", "OK"]
+    assert left == [orders[1].task]
 
 
 def _about(stage: Stage, proof: Proof) -> dict[str, Any]:
@@ -208,33 +237,28 @@ def _about(stage: Stage, proof: Proof) -> dict[str, Any]:
 
 def test_it_passes_when_redis_is_full(busy: Stage) -> None:
     orders = proofs(busy)
+    asked = _asked(busy, orders)
     busy.redis.config_set("maxmemory", "1")
     try:
-        answers = value_of(
-            busy.store.outbox._proofs._caller.rows("prove_plain", now=busy.now, orders=_raw(busy, orders))
-        )
+        assert value_of(busy.store.outbox._proofs._caller.rows("prove_plain", **asked)) == [[], []]
     finally:
         busy.redis.config_set("maxmemory", "0")
-    assert answers == ["OK"] * 4
     assert [busy.byte(order.task) for order in orders] == ["S"] * 4
     assert [busy.pacer(phone).get("unsettled") for phone in PHONES] == [None] * 4
 
 
-def _raw(stage: Stage, orders: list[Proof]) -> list[Any]:
-    """As the script is asked, without asking."""
-    caught: list[Any] = []
-    proving = stage.store.outbox._proofs
-    rows = proving._caller.rows
+def _asked(stage: Stage, orders: list[Proof]) -> dict[str, Any]:
+    """What the script is asked with, without asking it."""
+    caught: dict[str, Any] = {}
+    caller = stage.store.outbox._proofs._caller
 
     async def catch(verb: str, /, **arguments: Any) -> list[Any]:
-        caught.extend(arguments["orders"])
-        return ["OK"] * len(arguments["orders"])
+        caught.update(arguments)
+        return [[], []]
 
-    proving._caller.rows = catch  # type: ignore[method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(caller, "rows", catch)
         settle(stage, orders)
-    finally:
-        proving._caller.rows = rows  # type: ignore[method-assign]
     return caught
 
 

@@ -1,7 +1,7 @@
 """Phones that are due: taking them, applying what the policy decided, bringing back what waited for its time."""
 
 from collections.abc import AsyncIterator, Sequence
-from itertools import count
+from itertools import count, repeat
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ from paceline.policy.dispatch import RECHECK_MS, Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
 from paceline.store.looks import Taken, plain_looks
+from paceline.store.plain import in_order, pages, pairs
 from paceline.store.rows import Pace, Row, facts_of
 from paceline.store.scripts import ScriptConfig
 
@@ -151,12 +152,9 @@ class Pacers:
         until, codes = str(now_ms + handoff_ttl_ms), ["OK"] * len(decisions)
         plain = [] if api or self._has_ceilings else [at for at in orders if _is_plain(decisions[at][1], orders[at])]
         if plain:
-            leased_until = orders[plain[0]][2]
-            asked = [_plain(orders[at], str(now_ms)) for at in plain]
-            kept = await self._caller.rows(
-                "hand_plain", now=now_ms, handoffUntil=until, leasedUntil=leased_until, orders=asked
-            )
-            for at in set(plain).difference(plain[place - 1] for place in kept):
+            rows = in_order(_plain(at, orders[at], str(now_ms)) for at in plain)
+            left = await self._caller.rows("hand_plain", **_together(rows, until, leased_until=orders[plain[0]][2]))
+            for at in set(plain).difference(rows[place - 1][2] for place in left):
                 del orders[at]
         if orders:
             asked = list(orders.values())
@@ -234,12 +232,23 @@ def _is_plain(decision: Decision, order: tuple[Any, ...]) -> bool:
     return final.head.state == Byte.ROUTED and not final.head.pinned and final.head.priority == 1
 
 
-def _plain(order: tuple[Any, ...], now: str) -> tuple[Any, ...]:
-    """The same order as hand_plain.lua reads it."""
+def _plain(at: int, order: tuple[Any, ...], now: str) -> tuple[Any, ...]:
+    """The same order as a row, behind its job, its index there and its place."""
     phone, seen, _, _, line, (_, entry, task, to, _, session, send_after, day, unit_day, single, _) = order
     job, _, index = task.partition(":")
     handed = f"{phone} {session} {send_after} {now} {day}" + (f" {unit_day}" if unit_day else "")
-    return phone, seen, line, entry, task, job, index, to, session, handed, single
+    return job, int(index), at, phone, seen, line, entry, task, to, session, handed, single
+
+
+def _together(rows: Sequence[tuple[Any, ...]], until: str, *, leased_until: str) -> dict[str, Any]:
+    """As hand_plain.lua reads them."""
+    _, _, _, phones, seen, lines, entries, tasks, people, sessions, handed, singles = zip(*rows, strict=True)
+    return {
+        "leasedUntil": leased_until, "phones": phones, "seen": seen, "people": people, "entries": entries,
+        "sessions": sessions, "tasks": tasks, "handed": handed, "paces": pairs(phones, lines),
+        "deadlines": pairs(repeat(until, len(tasks)), tasks), "jobs": pages(rows, Byte.HANDED_OFF),
+        "singles": [place for place, is_single in enumerate(singles, start=1) if is_single],
+    }  # fmt: skip
 
 
 def _refused(facts: PhoneFacts, send: Send, now_ms: int) -> tuple[str, str, str] | None:

@@ -21,6 +21,7 @@ from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import RedisError, refusal
 from paceline.store.looks import bytes_of
+from paceline.store.plain import in_order, pages, pairs
 from paceline.store.rows import SEND, Entry, Pace
 from paceline.store.scripts import ScriptConfig
 
@@ -72,18 +73,24 @@ class Proofs:
 
     async def settle(self, proofs: Sequence[Proof]) -> list[Settled | Exception]:
         answers: dict[int, Settled | Exception] = {}
-        plain = {} if self._has_ceilings else await self._look(proofs)
-        if plain:
-            now_ms = max(proofs[place].now for place in plain)
-            orders = {place: _order(seen, now_ms, self._lead_ms) for place, seen in plain.items()}
-            codes = await self._caller.rows("prove_plain", now=now_ms, orders=list(orders.values()))
-            for place, code in zip(orders, codes, strict=True):
-                if code != "LEFT":
-                    answers[place] = refusal(code[1:]) if code.startswith("!") else _SETTLED[plain[place].byte]
+        if not self._has_ceilings and (plain := await self._look(proofs)):
+            answers = await self._settle_plain(plain)
         if left := [place for place in range(len(proofs)) if place not in answers]:
             found = await self._caller.answers("prove_sent", Settled, [proofs[place] for place in left])
             answers |= zip(left, found, strict=True)
         return [answers[place] for place in range(len(proofs))]
+
+    async def _settle_plain(self, plain: Mapping[int, "_Seen"]) -> dict[int, Settled | Exception]:
+        """Without those that changed since they were seen."""
+        now_ms = max(seen.proof.now for seen in plain.values())
+        rows = in_order(_row(place, seen, now_ms, self._lead_ms) for place, seen in plain.items())
+        left, failed = await self._caller.rows("prove_plain", now=now_ms, **_together(rows))
+        answers: dict[int, Settled | Exception] = {place: _SETTLED[seen.byte] for place, seen in plain.items()}
+        for place, problem in failed:
+            answers[rows[place - 1][2]] = refusal(problem)
+        for place in left:
+            del answers[rows[place - 1][2]]
+        return answers
 
     async def _look(self, proofs: Sequence[Proof]) -> dict[int, "_Seen"]:
         """Those that are plain, by their places; none where anything stands in Redis that is not what it should be."""
@@ -151,8 +158,9 @@ def _seen_plain(proof: Proof, byte: int, line: str | None, wire: str, about: Map
         return None
 
 
-def _order(seen: _Seen, now_ms: int, lead_ms: int) -> tuple[Any, ...]:
-    """As prove_plain.lua reads it; the same becomes of the number as `free_phone` in lib/50_outbox.lua makes of it."""
+def _row(place: int, seen: _Seen, now_ms: int, lead_ms: int) -> tuple[Any, ...]:
+    """What becomes of its number, behind its job, its index there and its place: the same as `free_phone` in
+    lib/50_outbox.lua makes of it."""
     proof, pace, now = seen.proof, seen.pace, str(now_ms)
     begins, slot_ms = f'["{pace.version}",', now_ms + int(pace.gap_ms or 0)
     sends = with_send(seen.wire, min(seen.began, now), now_ms)
@@ -161,12 +169,27 @@ def _order(seen: _Seen, now_ms: int, lead_ms: int) -> tuple[Any, ...]:
         pace.wait_reason, pace.wait_until = "PACING", str(slot_ms)
     pace.version = str(int(pace.version) + 1)
     pace.unsettled, pace.holder, pace.slot, pace.last_sent, pace.sent_by = "", "", "", now, seen.session
+    is_claimed = seen.byte == _CLAIMED
+    where = (keys.processing(seen.session), proof.task) if is_claimed else (keys.outbox(seen.session), seen.entry)
     job, _, index = proof.task.partition(":")
     return (
-        proof.task, job, index, seen.byte, proof.phone, seen.session, begins, pace.line, sends,
-        seen.entry if seen.byte == _HANDED else proof.task, pace.more != "" and max(now_ms, slot_ms - lead_ms),
-        proof.stats_day, is_untold and proven_since(sends, now_ms - MINUTE_MS),
+        job, int(index), place, proof.phone, begins, proof.task, seen.byte, *where,
+        pace.more != "" and str(max(now_ms, slot_ms - lead_ms)),
+        keys.session_stats(seen.session, str(proof.stats_day), "sent"), pace.line, sends,
+        (seen.session, proven_since(sends, now_ms - MINUTE_MS)) if is_untold else None,
     )  # fmt: skip
+
+
+def _together(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """As prove_plain.lua reads them."""
+    _, _, _, phones, begins, tasks, states, lists, items, due_at, stats, paces, sends, minutes = zip(*rows, strict=True)
+    return {
+        "phones": phones, "begins": begins, "tasks": tasks, "states": states, "lists": lists, "items": items,
+        "dueAt": due_at, "first": min((int(at) for at in due_at if at), default=0), "stats": stats,
+        "paces": pairs(phones, paces), "sends": pairs(phones, sends), "jobs": pages(rows, Byte.SENT),
+        "statuses": [word for task in tasks for word in (keys.task_status(task), "SENT")],
+        "minutes": [(place, *minute) for place, minute in enumerate(minutes, start=1) if minute],
+    }  # fmt: skip
 
 
 def told_since(phone: str, now_ms: int) -> int:

@@ -187,7 +187,7 @@ class Outside:
         self.claims.append(Claim(now_ms, order["now"], order["task"], order["session"]))
 
     def _hand_plain(self, batch: dict[str, Any], left: list[int], now_ms: int) -> None:
-        for place, (phone, _, _, _, task, *_) in enumerate(batch["orders"], start=1):
+        for place, (phone, task) in enumerate(zip(batch["phones"], batch["tasks"], strict=True), start=1):
             if place not in left:
                 self._went_over(task, phone, now_ms)
 

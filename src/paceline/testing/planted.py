@@ -33,11 +33,11 @@ BUGS = [
         python=("paceline.worker.recovery.answer_for_pending", "_forgets_the_second_try"), seeds=(-36,)),
     Bug("the send is not stamped", "I3", {
         "50_outbox.lua": ("    keep_text(SENDS, phone, sends)\n", ""),
-        "prove_plain.lua": ("  call('HSET', K.sends(), unpack(sends_))\n", "")}, seeds=(-20,)),
+        "prove_plain.lua": ("call('HSET', K.sends(), unpack(of_done(a.sends, 2, 1)))\n", "")}, seeds=(-20,)),
     Bug("a proof leaves its number busy", "I1", {
-        "prove_plain.lua": ("  call('HSET', K.pace(), unpack(paces_))\n", "")}, seeds=(-1,)),
+        "prove_plain.lua": ("call('HSET', K.pace(), unpack(of_done(a.paces, 2, 1)))\n", "")}, seeds=(-1,)),
     Bug("what came while a number was busy is not looked for", "I1", {
-        "prove_plain.lua": ("if not due_at and has_come(phone) then", "if false then")}, seeds=(-26,)),
+        "prove_plain.lua": ("(due_at or not has_come(phone))", "true")}, seeds=(-26,)),
     Bug("a rest is half as long as it was drawn", "I3", python=("paceline.policy.pacing.next_slot", "_half_a_rest"),
         seeds=(-20,)),
     Bug("no rolling minute, no burst rule", "I3", python=("paceline.policy.pacing.next_slot", "_no_rolling_minute"),

@@ -66,15 +66,20 @@ end
 -- Phones that have to be looked at no later than at these times, if they are to be looked at at all. True if that is sooner for one of them.
 local function score_ends(ends) return call('ZADD', K.due(), 'XX', 'LT', 'CH', unpack(ends)) > 0 end
 
+-- The earliest of many times that phones were scored with, if there was any: the same for all of them.
+local function wake_if_sooner(at)
+  if at == math.huge then return end
+  local first = call('ZRANGE', K.due(), '0', '0', 'WITHSCORES')[2]
+  if first and tonumber(first) >= at then wake('due') end
+end
+
 local function write_scores()
   if #batch.scores > 0 then call('ZADD', K.due(), unpack(batch.scores)) end
   if #batch.sooner > 0 then call('ZADD', K.due(), 'LT', unpack(batch.sooner)) end
   if #batch.ends > 0 and score_ends(batch.ends) then
     for i = 1, #batch.ends, 2 do batch.first = math.min(batch.first, tonumber(batch.ends[i])) end
   end
-  if batch.first == math.huge then return end
-  local first = call('ZRANGE', K.due(), '0', '0', 'WITHSCORES')[2]
-  if first and tonumber(first) >= batch.first then wake('due') end
+  wake_if_sooner(batch.first)
 end
 
 -- What went wrong, as text.

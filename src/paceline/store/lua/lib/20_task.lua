@@ -141,17 +141,17 @@ end
 
 -- What gathered tasks of a job have to tell, step by step on a message's way: one entry of the stream for all that came as far in the same
 -- moment, with their indexes in order (domain/events.py).
+local function tell_together(kind, job, at, indexes)
+  if #indexes == 1 then return tell(kind, at, 'm', job .. ':' .. indexes[1]) end
+  tell(kind, at, 'job', job, 'ix', table.concat(indexes, ','))
+end
+
 local function tell_page(job, page)
   for step, groups in ipairs(page.told) do
     local kind = EVENT[string.sub(WENT_OUT, step, step)]
     for _, group in ipairs(groups) do
-      local found = group.indexes
-      if #found == 1 then
-        tell(kind, group.at, 'm', job .. ':' .. whole(found[1]))
-      else
-        table.sort(found)
-        tell(kind, group.at, 'job', job, 'ix', table.concat(found, ','))
-      end
+      table.sort(group.indexes)
+      tell_together(kind, job, group.at, group.indexes)
     end
   end
 end
