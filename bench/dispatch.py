@@ -74,7 +74,7 @@ def consumer(server: Server) -> Iterator[subprocess.Popen[str]]:
 
 
 def paced(phones: int, seconds: float, port: int) -> tuple[str, ...]:
-    with durable_redis() as server:
+    with durable_redis(has_own_core=True) as server:
         fleet = Fleet(connect(server.socket))
         fleet.hold()
         fleet.connect(phones)
@@ -108,7 +108,7 @@ def handed_over(fleet: Fleet) -> int:
 
 
 def at_once(phones: int, port: int) -> tuple[str, ...]:
-    with durable_redis() as server:
+    with durable_redis(has_own_core=True) as server:
         fleet = Fleet(connect(server.socket))
         bare = bare_rate(fleet, phones)
         fleet.hold()

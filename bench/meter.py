@@ -28,8 +28,10 @@ class Server:
 
 
 @contextmanager
-def durable_redis() -> Iterator[Server]:
-    """As `paceline up` runs it: every write is on the disk before it is answered."""
+def durable_redis(*, has_own_core: bool = False) -> Iterator[Server]:
+    """As `paceline up` runs it: every write is on the disk before it is answered. With a core of its own, this process
+    and those that it starts from now on have the others; where there is but one core, or the system cannot tell, all
+    share."""
     with tempfile.TemporaryDirectory(prefix="paceline-bench-") as directory:
         socket = str(Path(directory, "redis.sock"))
         options = {
@@ -39,11 +41,20 @@ def durable_redis() -> Iterator[Server]:
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         process = subprocess.Popen([str(find_binary().path), *words], stdout=subprocess.DEVNULL)
         try:
+            if has_own_core:
+                _part(process.pid)
             connect(socket).close()
             yield Server(socket, process.pid)
         finally:
             process.terminate()
             process.wait()
+
+
+def _part(pid: int) -> None:
+    cores = psutil.cpu_count() or 1
+    if hasattr(psutil.Process, "cpu_affinity") and cores > 1:
+        psutil.Process(pid).cpu_affinity([cores - 1])
+        psutil.Process().cpu_affinity(list(range(cores - 1)))
 
 
 def connect(socket: str) -> BlockingRedis:

@@ -4,12 +4,13 @@
     python bench/peers.py --quick    5,000
     (cd bench/node && npm install --no-save --ignore-scripts) first
 
-All on a Redis that forces every write to the disk. The others (`node/bullmq.js`, `peers/engines.py`): one worker
-process, tasks of 200 bytes that were added before, nothing to do in each, no pace; from when the worker begins to take
-them to the last execution, start-up and adding not counted. Paceline: as many numbers, each with a task that is due
-now; one dispatcher process with the real policy hands them over, `consumer.py` settles them as sent. What ours does
-with each task beyond moving it (hours, caps, suppression, pace, statistics, events, the job's counters) the others do
-not. Processor time is of everything but Redis, and of Redis, for a task.
+All on a Redis that forces every write to the disk and has a core of its own. The others (`node/bullmq.js`,
+`peers/engines.py`): one worker process, tasks of 200 bytes that were added before, nothing to do in each, no pace; from
+when the worker begins to take them to the last execution, start-up and adding not counted. Paceline: 5,000 numbers that
+share the tasks, with no rest between two of them (`unpaced.toml`), but never two of a number at once; one dispatcher
+process hands them over, `consumer.py` settles them as sent. What ours does with each task beyond moving it (hours,
+caps, suppression, the rolling minute, statistics, events, the job's counters) the others do not. Processor time is of
+everything but Redis, and of Redis, for a task.
 
 The engines of Python are locked in `peers/requirements.txt` and live in an environment of their own, `.peers-venv`,
 made when it is missing. An engine that cannot be run is a row that says why.
@@ -17,6 +18,7 @@ made when it is missing. An engine that cannot be run is a row that says why.
 
 import argparse
 import functools
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+
+os.environ["BENCH_POLICY"] = "unpaced.toml"
 
 from dispatch import consumer, dispatcher
 from fleet import Fleet
@@ -37,6 +41,7 @@ HERE = Path(__file__).parent
 VENV = HERE / ".peers-venv"
 LOCKED = HERE / "peers" / "requirements.txt"
 TASKS, QUICK_TASKS = 20_000, 5_000
+NUMBERS = 5_000
 PORT = 4974
 PATIENCE_S = 600.0
 PEERS = {
@@ -65,7 +70,7 @@ def peer(engine: str, tasks: int) -> Row:
 
 def _measured(command: list[str], tasks: int) -> Row:
     """Of a worker that is told the socket and how many, and says `taking` and `done`."""
-    with durable_redis() as server, tempfile.TemporaryFile("w+") as errors:
+    with durable_redis(has_own_core=True) as server, tempfile.TemporaryFile("w+") as errors:
         try:
             process = subprocess.Popen(
                 [*command, server.socket, str(tasks)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
@@ -120,11 +125,11 @@ def _reason(text: str) -> str:
 
 
 def ours(tasks: int) -> Row:
-    with durable_redis() as server:
+    with durable_redis(has_own_core=True) as server:
         fleet = Fleet(connect(server.socket))
         fleet.hold()
-        fleet.connect(tasks)
-        fleet.fill(tasks, 1)
+        fleet.connect(NUMBERS)
+        fleet.fill(NUMBERS, -(-tasks // NUMBERS))
         fleet.look()
         with dispatcher(server, PORT) as pid, consumer(server) as stub:
             time.sleep(3)

@@ -6,7 +6,9 @@ gap.
 """
 
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import msgspec
 
@@ -46,7 +48,7 @@ class PacerFields(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 _NO_FIELDS = PacerFields()
 
 
-class Pace(msgspec.Struct, frozen=True):
+class Pace(msgspec.Struct, frozen=True, dict=True):
     """The rules for one number right now."""
 
     rpm: int
@@ -56,10 +58,12 @@ class Pace(msgspec.Struct, frozen=True):
     burst_limit: int
     burst_cooldown_ms: int
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """Names the rules a gap was drawn under; a gap drawn under others is drawn again."""
-        return f"{self.rpm}/{self.min_ms}-{self.max_ms}~{self.jitter!r}/{self.burst_limit}x{self.burst_cooldown_ms}"
+        """Names the rules a gap was drawn under; a gap drawn under others is drawn again. Short, since it is stored
+        with every number and written with every message."""
+        rules = (self.rpm, self.min_ms, self.max_ms, self.jitter, self.burst_limit, self.burst_cooldown_ms)
+        return f"{crc32(repr(rules).encode()):08x}"
 
     @property
     def shortest_ms(self) -> int:
@@ -82,15 +86,29 @@ def pace_for(
     fields: PacerFields = _NO_FIELDS,
 ) -> Pace:
     """An operator's fields go before an override, and that before the number's trust."""
-    rpm, window = _base(level, defaults, rpm_override, rpm_source, fields.rpm)
+    bursts = (policy.burst_limit, policy.burst_cooldown_ms)
+    return _pace(level, (policy.jitter, *bursts), defaults, (rpm_override, rpm_source), fields)
+
+
+@lru_cache(maxsize=4096)
+def _pace(
+    level: Level,
+    policys: tuple[float, int | None, int | None],
+    defaults: PaceDefaults,
+    override: tuple[int | None, str],
+    fields: PacerFields,
+) -> Pace:
+    """Kept, since it is asked for with every look at a number, and a fleet has few of them."""
+    jitter, burst_limit, burst_cooldown_ms = policys
+    rpm, window = _base(level, defaults, *override, fields.rpm)
     min_ms = max(0, _first(fields.min_delay_ms, window[0]))
     return Pace(
         rpm=rpm,
         min_ms=min_ms,
         max_ms=max(min_ms, _first(fields.max_delay_ms, window[1])),
-        jitter=policy.jitter,
-        burst_limit=_first(fields.burst_limit, policy.burst_limit, defaults.burst_limit),
-        burst_cooldown_ms=_first(fields.burst_cooldown_ms, policy.burst_cooldown_ms, defaults.burst_cooldown_ms),
+        jitter=jitter,
+        burst_limit=_first(fields.burst_limit, burst_limit, defaults.burst_limit),
+        burst_cooldown_ms=_first(fields.burst_cooldown_ms, burst_cooldown_ms, defaults.burst_cooldown_ms),
     )
 
 
