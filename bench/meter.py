@@ -10,7 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from paceline.launcher.redis_server import SMALL_HASHES, find_binary
+from paceline.launcher.redis_binary import find_binary
+from paceline.launcher.redis_server import SMALL_HASHES
 from paceline.store.blocking import BlockingRedis
 
 START_S = 30
@@ -39,7 +40,7 @@ def durable_redis(*, has_own_core: bool = False) -> Iterator[Server]:
             "appendfsync": "always", "auto-aof-rewrite-percentage": "0", **SMALL_HASHES,
         }  # fmt: skip
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        process = subprocess.Popen([str(find_binary().path), *words], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*find_binary().words, *words], stdout=subprocess.DEVNULL)
         try:
             if has_own_core:
                 _part(process.pid)

@@ -1,4 +1,4 @@
-"""Real Redis for every test that needs one, on both servers; `lua/servers.py` starts them."""
+"""Real Redis for every test that needs one, on every kind of server; `lua/servers.py` starts them."""
 
 import os
 import tempfile
@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 import redis
 
-from lua.servers import IDS, LiveServer, redis_binary, start_redis
+from lua.servers import IDS, LiveServer, start_redis
 
 # A change is judged by the same examples twice; what nobody thought of is found on developers' machines.
 hypothesis.settings.register_profile("ci", derandomize=True)
@@ -20,7 +20,7 @@ if os.environ.get("CI") == "true":
 def live_server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     # Not tmp_path: a socket's path may be no longer than about a hundred characters.
     with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
-        process, socket = start_redis(redis_binary(request.param), folder)
+        process, socket = start_redis(request.param, folder)
         client = redis.Redis(unix_socket_path=socket, decode_responses=True)
         try:
             yield LiveServer(request.param, socket, client)

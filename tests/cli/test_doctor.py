@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from acceptance.platform import WEBHOOK_SECRET, free_ports
-from lua.servers import redis_binary, start_redis
+from lua.servers import start_redis
 from paceline.cli.exits import Exit
 from paceline.store import keys
 
@@ -70,7 +70,7 @@ def test_a_running_platform_is_well(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
 def forgetful() -> Iterator[str]:
     """A Redis as a distribution sets it up."""
     with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
-        process, path = start_redis(redis_binary("system"), folder)
+        process, path = start_redis("system", folder)
         try:
             yield f"unix://{path}"
         finally:

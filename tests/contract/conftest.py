@@ -1,4 +1,4 @@
-"""One private Redis for the contract tests (the embedded 6.2, which everybody has), emptied before each test."""
+"""One private Redis for the contract tests (the embedded one, which everybody has), emptied before each test."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import redis
 
-from lua.servers import LiveServer, redis_binary, start_redis
+from lua.servers import LiveServer, start_redis
 
 from .platform import Platform
 
@@ -14,7 +14,7 @@ from .platform import Platform
 @pytest.fixture(scope="session")
 def contract_redis() -> Iterator[LiveServer]:
     with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
-        process, socket = start_redis(redis_binary("embedded"), folder)
+        process, socket = start_redis("embedded", folder)
         client = redis.Redis(unix_socket_path=socket, decode_responses=True)
         try:
             yield LiveServer("embedded", socket, client)

@@ -19,7 +19,7 @@ import uvicorn
 
 from contract.platform import FRIEND, PHONE, SESSION, Platform
 from contract.uploads import PNG
-from lua.servers import LiveServer, redis_binary, start_redis
+from lua.servers import LiveServer, start_redis
 from paceline.edge import Limits
 from paceline.kits.http import HEAD_SLACK
 from paceline.kits.http_protocol import Protocol
@@ -192,7 +192,7 @@ def _impatient() -> Iterator[None]:
 @contextmanager
 def stage() -> Iterator[Stage]:
     with _quiet(), _impatient(), tempfile.TemporaryDirectory(prefix="paceline-") as folder:
-        process, path = start_redis(redis_binary("embedded"), folder)
+        process, path = start_redis("embedded", folder)
         server = LiveServer("embedded", path, redis.Redis(unix_socket_path=path, decode_responses=True))
         made, ready = Stage(server.url), threading.Event()
         thread = threading.Thread(target=lambda: asyncio.run(made.run(ready)), name="fuzz", daemon=True)

@@ -1,4 +1,4 @@
-"""The embedded Redis: which binary, which options, and that nothing written is lost by a kill."""
+"""The embedded Redis: which options it runs with, and that nothing written is lost by a kill."""
 
 import asyncio
 import os
@@ -9,24 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from needed import skip_if
+from lua.servers import IDS, OLDEST, system_redis
 from paceline.launcher.children import Child, ChildSpec
 from paceline.launcher.data import DataDirectory
-from paceline.launcher.errors import LauncherError
-from paceline.launcher.redis_server import OLDEST, RedisBinary, RedisServer, _bundled, _version_of, find_binary
+from paceline.launcher.redis_binary import RedisBinary, bundled, look_at
+from paceline.launcher.redis_server import RedisServer
 
 from .support import until, until_async
 
-EMBEDDED = RedisBinary(_bundled()[0], _version_of(_bundled()[0]) or (0,))
-SYSTEM = find_binary()
 
-
-@pytest.fixture(params=["embedded", "system"])
+@pytest.fixture(params=IDS)
 def binary(request: pytest.FixtureRequest) -> RedisBinary:
-    if request.param == "embedded":
-        return EMBEDDED
-    skip_if("no system redis-server; see tools/ensure-redis" if SYSTEM.path == EMBEDDED.path else "")
-    return SYSTEM
+    path = {"embedded": bundled, "system": system_redis, "oldest": lambda: OLDEST}[request.param]()
+    found = look_at(Path(str(path)))
+    assert found
+    return found
 
 
 @pytest.fixture
@@ -89,29 +86,7 @@ def test_a_data_directory_too_deep_for_a_socket_gets_one_in_the_temp_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/tmp")
-    server = RedisServer(DataDirectory(tmp_path / ("deep" * 30)), EMBEDDED)
+    server = RedisServer(DataDirectory(tmp_path / ("deep" * 30)), RedisBinary(Path("redis-server"), (7, 0, 15)))
     assert len(os.fsencode(server.socket)) <= 100
     assert stat.S_IMODE(server.socket.parent.stat().st_mode) == 0o700
     server.socket.parent.rmdir()
-
-
-def test_an_old_server_is_not_let_near_newer_data(data: DataDirectory) -> None:
-    """Redis 6.2 does not look into the directory where Redis 7 keeps its data, and would start with nothing."""
-    (data.redis / "appendonlydir").mkdir()
-    with pytest.raises(LauncherError, match="Redis 7"):
-        RedisServer(data, EMBEDDED).check_data()
-    RedisServer(data, RedisBinary(Path("redis-server"), (7, 0, 15))).check_data()
-
-
-def test_the_embedded_server_is_always_there_and_new_enough() -> None:
-    assert EMBEDDED.version >= OLDEST
-    assert find_binary("/nowhere").path == EMBEDDED.path
-
-
-def test_a_server_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
-    old = tmp_path / "redis-server"
-    old.write_text("#!/bin/sh\necho 'Redis server v=5.0.14 sha=0 bits=64'\n")
-    old.chmod(0o755)
-    assert find_binary(str(tmp_path)).path == EMBEDDED.path
-    old.write_text("#!/bin/sh\necho 'Server v=8.0.1 sha=0 bits=64'\n")
-    assert find_binary(str(tmp_path)) == RedisBinary(old, (8, 0, 1))

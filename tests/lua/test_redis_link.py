@@ -16,7 +16,7 @@ from paceline.store.scripts import ScriptConfig, load
 from paceline.store.store import Store
 
 from .proxy import proxied
-from .servers import LiveServer, redis_binary, start_redis
+from .servers import LiveServer, start_redis
 from .stage import PHONE, SESSION, Stage
 
 COUNT = load(ScriptConfig(), {"save_key.lua": ("call('HSET', K.api_keys(), a.id, a.record)", "call('INCR', 'n')")})[
@@ -109,7 +109,7 @@ async def test_a_lost_reply_is_not_repeated(server: LiveServer) -> None:
 
 async def test_a_dead_server_is_unavailable_and_comes_back(live_server: LiveServer) -> None:
     with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
-        process, socket = start_redis(redis_binary(live_server.name), folder)
+        process, socket = start_redis(live_server.name, folder)
         link = RedisLink(f"unix://{socket}")
         await link.run(COUNT, NOTHING)
         process.kill()
@@ -118,7 +118,7 @@ async def test_a_dead_server_is_unavailable_and_comes_back(live_server: LiveServ
             await link.run(COUNT, NOTHING)
         with pytest.raises(Unavailable):
             await link.read(("GET", "n"))
-        process, _ = start_redis(redis_binary(live_server.name), folder)
+        process, _ = start_redis(live_server.name, folder)
         try:
             await link.run(COUNT, NOTHING)
             assert await link.read(("GET", "n")) == ["1"]

@@ -33,7 +33,8 @@ from paceline.kits.addresses import is_loopback
 from paceline.launcher.data import DataDirectory, data_here, find_key
 from paceline.launcher.errors import LauncherError
 from paceline.launcher.preflight import UpOptions, load_up_settings
-from paceline.launcher.redis_server import RedisServer, find_binary
+from paceline.launcher.redis_binary import find_binary
+from paceline.launcher.redis_server import RedisServer
 from paceline.policy.trust import DEMO
 from paceline.settings import SettingsError, UpSettings, env_name
 from paceline.settings.access import is_guessable
@@ -93,9 +94,9 @@ def _redis_and_clock(settings: UpSettings, data: DataDirectory) -> Iterator[Find
     url, offset_ms = settings.redis_url, None
     if "redis_url" not in settings.model_fields_set:
         try:
-            server = RedisServer(data, find_binary())
+            server = RedisServer(data, find_binary(data.redis))
         except LauncherError as error:
-            yield Finding("Redis", "fault", str(error), "apt install redis-server, or set REDIS_URL")
+            yield Finding("Redis", "fault", str(error), "apt install valkey-server or redis-server, or set REDIS_URL")
             return
         if not server.socket.exists():
             yield Finding("Redis", "ok", f"`paceline up` starts {server.binary}, with every write on the disk")

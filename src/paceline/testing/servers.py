@@ -16,7 +16,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from paceline.kits.logging import silence
-from paceline.launcher.redis_server import find_binary
+from paceline.launcher.redis_binary import find_binary
 from paceline.store.blocking import BlockingRedis
 
 START_SECONDS = 30
@@ -25,11 +25,12 @@ START_SECONDS = 30
 @contextmanager
 def redis_server(core: int | None = None) -> Iterator[str]:
     """A Redis of one's own, without persistence, for the time of a run; gives the path of its socket."""
-    server = str(find_binary().path)
     with tempfile.TemporaryDirectory(prefix="paceline-world-") as directory:
         socket = Path(directory, "redis.sock")
         options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no", "--dir", directory]
-        process = subprocess.Popen([server, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*find_binary().words, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             _stay_on(core, process.pid)
             yield str(socket)
