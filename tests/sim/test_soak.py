@@ -3,7 +3,7 @@
 from paceline.testing.servers import private_redis
 from paceline.testing.soak import KEPT_DAYS, soak
 
-NUMBERS, DAYS, MESSAGES = 5, 6, 800
+NUMBERS, DAYS, MESSAGES = 5, 6, 2_000
 
 
 def test_every_evening_the_books_balance_and_old_days_are_freed() -> None:

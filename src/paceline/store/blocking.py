@@ -2,7 +2,8 @@
 
 It speaks the protocol itself, for two reasons. A run of the World is thousands of tiny calls over a local socket, one
 after the other, and the client library's pools, retries and observers would cost more than Redis does. And it hears the
-wake-ups on the same connection (RESP3 pushes): what a script publishes is here before its answer, in every run alike.
+wake-ups on the same connection (RESP3 pushes). Some servers push what a script publishes before its answer, some behind
+it; each order is followed by a word whose answer is waited for, too, so that it is here with the answer in every run.
 """
 
 import socket
@@ -18,6 +19,8 @@ from paceline.store.keys import WAKE_CHANNEL
 from paceline.store.scripts import Script
 
 _READ_BYTES = 65_536
+_WORD = ("ECHO", "")
+"""Behind each order of a script."""
 _SENT_TOGETHER = 8
 """Orders that are begun go out so many at a time, if nobody waits for an answer sooner."""
 
@@ -37,7 +40,7 @@ class BlockingRedis:
         self._answered: deque[list[Any]] = deque()
 
     def run(self, script: Script, argument: bytes) -> Any:
-        return self._call([self._order(script, argument)])[0]
+        return self._call([self._order(script, argument), _WORD])[0]
 
     def read(self, *commands: Command) -> list[Any]:
         return self._shaped(commands, self._call(commands))
@@ -45,7 +48,7 @@ class BlockingRedis:
     # The same in two halves, for a caller who has something else to do while Redis works
 
     def begin_run(self, script: Script, argument: bytes) -> None:
-        self.begin_read(self._order(script, argument))
+        self.begin_read(self._order(script, argument), _WORD)
 
     def begin_read(self, *commands: Command) -> None:
         """Everything that is begun is carried out in this order, and before what is called as a whole."""
@@ -103,6 +106,8 @@ class BlockingRedis:
     def _receive_begun(self) -> None:
         commands = self._begun.popleft()
         answers = self._received(self._socket or self._connect(), len(commands))
+        if commands[-1] is _WORD:
+            answers.pop()
         self._answered.append(self._shaped(commands, answers))
 
     def _received(self, link: socket.socket, wanted: int) -> list[Any]:
@@ -111,10 +116,11 @@ class BlockingRedis:
             answer = self._next(link)
             if isinstance(answer, hiredis.PushNotification):
                 self._wakes += topics(answer[2]) if answer[0] == "message" else []
-            elif isinstance(answer, redis.ResponseError):
-                raise answer
             else:
                 answers.append(answer)
+        # Not before all of them are here: what is left would be taken for the answers of the next call.
+        if problem := next((answer for answer in answers if isinstance(answer, redis.ResponseError)), None):
+            raise problem
         return answers
 
     def _shaped(self, commands: Iterable[Command], answers: list[Any]) -> list[Any]:

@@ -182,7 +182,8 @@ BUGS = [
     # Its next claim would mend it within seconds.
     Bug("a copy of a worker's word counts again", "I1", {
         "72_fleet.lua": ("if has(told, name) then return false end", ""),
-        "open_claim.lua": ("if not a.again then believe_claim(", "if false then believe_claim(")}, seeds=(-37,)),
+        "open_claim.lua": ("if not a.again then believe_claim(", "if false then believe_claim(")},
+        seeds=(-37, -38, -39)),
     Bug("a stop word is not understood", "I9", python=("paceline.policy.stopwords.says_stop", "_deaf"), seeds=(-26,)),
     Bug("every stop is confirmed", "I9", {
         "stop_received.lua": ("if not put_on_list(a.from, a.also, a.info) then return reply('KNOWN') end",

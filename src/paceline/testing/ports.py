@@ -156,8 +156,9 @@ class SimProtocol:
     async def claim(self, *, epoch: int, commands_only: bool = False) -> ClaimAnswer:
         began_ms = self._sim.now_ms
         until_ms = began_ms + (0 if commands_only else CLAIM_WAIT_MS)
-        looks = count()
+        looks, key = count(), f"outbox:{self._session}"
         while True:
+            rung = self._sim.rung(key)
             claim = await self._ask(
                 lambda: self._desk.claim(
                     self._session, epoch, now_ms=self._now_ms, commands_only=commands_only, again=next(looks) > 0
@@ -165,7 +166,8 @@ class SimProtocol:
             )
             if not claim.is_empty or commands_only:
                 break
-            await Pause(until_ms, f"outbox:{self._session}")
+            if self._sim.rung(key) == rung:
+                await Pause(until_ms, key)
             if self._sim.now_ms >= until_ms:
                 break
         raw = None if claim.task is None else msgspec.json.encode(claim.task).decode()

@@ -5,6 +5,7 @@ A coroutine stops at three kinds of requests: `Pause` (sleep, or wait to be woke
 reply of what it just did.
 """
 
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from heapq import heappop, heappush
@@ -39,13 +40,19 @@ class Sim:
         self.behind_ms = 0
         """By how much the clock that the services follow was set back."""
         self._waiting: dict[str, dict[Thread, None]] = {}
+        self._rung: Counter[str] = Counter()
         """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
 
     # What coroutines use
 
     def notify(self, key: str) -> None:
+        self._rung[key] += 1
         for thread in list(self._waiting.get(key, ())):
             self._wake(thread)
+
+    def rung(self, key: str) -> int:
+        """How often that was notified. Who has more than one step between a look and a pause asks before the look."""
+        return self._rung[key]
 
     @property
     def current_process(self) -> Process | None:
