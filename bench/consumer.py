@@ -29,8 +29,6 @@ from paceline.store.scripts import ScriptConfig
 
 TICK_S = 0.005
 AT_ONCE = 200
-WARM_UP_MS = 4_000
-"""What is seen in the first seconds is not counted: all numbers are due at once then."""
 SHORTEST_MS = int(RULES.policy.levels[0].delay_ms[0] * (1 - RULES.policy.jitter))  # type: ignore[index]
 
 
@@ -40,7 +38,6 @@ class Consumer:
         config = ScriptConfig(lead_ms=RULES.lead_ms)
         self._proofs = Proofs(Caller(RedisLink(f"unix://{socket}"), config), config)
         self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-        self._began_ms = now_ms()
         self._holds: list[tuple[int, str, str, int]] = []
         self._sent: dict[str, tuple[int, int]] = {}
         """By number: when its last message was settled, and the rest that was drawn after it."""
@@ -53,7 +50,10 @@ class Consumer:
         self.violations = 0
 
     def run(self) -> None:
-        while not select.select([sys.stdin], [], [], 0)[0]:
+        """Until it is told to end. What is seen before it is told to measure counts only if it came too soon."""
+        while (word := _told()) != "end":
+            if word == "measure":
+                self.late, self.held = [], []
             began = time.monotonic()
             self._redis.answers()
             topics = self._redis.wakes()
@@ -84,8 +84,7 @@ class Consumer:
             return
         at, gap = self._sent[phone]
         self.violations += send_after < at + gap or send_after < at + SHORTEST_MS
-        if handed_at > self._began_ms + WARM_UP_MS:
-            self.late.append(handed_at - max(at, at + gap - RULES.lead_ms))
+        self.late.append(handed_at - max(at, at + gap - RULES.lead_ms))
 
     def _send(self) -> None:
         now = now_ms()
@@ -106,6 +105,11 @@ class Consumer:
             for answer in answers:
                 if isinstance(answer, Exception):
                     raise answer
+
+
+def _told() -> str:
+    """The next word, if there is one."""
+    return sys.stdin.readline().strip() or "end" if select.select([sys.stdin], [], [], 0)[0] else ""
 
 
 def main() -> None:

@@ -82,14 +82,16 @@ def paced(phones: int, seconds: float, port: int) -> tuple[str, ...]:
         fleet.look()
         with dispatcher(server, port) as pid, consumer(server) as stub:
             time.sleep(3)
+            fleet.spread(int(EVERY_S * 1000))
             fleet.go()
             time.sleep(WARM_UP_S)
+            tell(stub, "measure")
             before = handed_over(fleet)
             meter = Meter(dispatcher=pid, redis=server.pid, stub=stub.pid)
             time.sleep(seconds)
             took, used = meter.read()
             count = handed_over(fleet) - before
-            saw = json.loads(stub.communicate("\n")[0])
+            saw = json.loads(stub.communicate("end\n")[0])
     each = {name: usage.cpu_s / max(1, count) * 1e6 for name, usage in used.items()}
     return (
         f"{phones:,}", f"{count / took:,.0f}", f"{phones / EVERY_S:,.0f}", f"{percentile(saw['late'], 0.5):.0f}",
@@ -98,6 +100,12 @@ def paced(phones: int, seconds: float, port: int) -> tuple[str, ...]:
         f"{each['redis']:.1f}", f"{used['dispatcher'].cpu_s / took:.0%}", f"{used['redis'].cpu_s / took:.0%}",
         f"{used['stub'].cpu_s / took:.0%}", f"{used['dispatcher'].rss_mb:.0f}",
     )  # fmt: skip
+
+
+def tell(stub: "subprocess.Popen[str]", word: str) -> None:
+    assert stub.stdin is not None
+    stub.stdin.write(f"{word}\n")
+    stub.stdin.flush()
 
 
 def handed_over(fleet: Fleet) -> int:

@@ -113,6 +113,13 @@ class Fleet:
             self.redis.read(("ZADD", keys.due(), *[word for phone in some for word in (now, phone)]))
         self.hold()
 
+    def spread(self, within_ms: int) -> None:
+        """All are due in the time from now, evenly: as they are once they have sent for a while."""
+        now, due = now_ms(), self.redis.read(("ZRANGE", keys.due(), 0, -1))[0]
+        for some in _parts(enumerate(due), AT_ONCE):
+            scores = [word for place, phone in some for word in (now + place * within_ms // len(due), phone)]
+            self.redis.read(("ZADD", keys.due(), *scores))
+
     def hold(self) -> None:
         """The dispatchers rest until `go`."""
         self.redis.read(("HSET", keys.fleet(), "stopped", 1))

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from fleet import POLICY, Fleet
+from fleet import MIXED, POLICY, Fleet
 from meter import Meter, Server, connect, durable_redis, table
 
 HERE = Path(__file__).parent
@@ -33,18 +33,22 @@ KEY = "a-key-for-the-benchmark-alone"
 PHONES = 500
 SECONDS = 8
 CONNECTIONS = 64
+OTHERS = 5_000_000
+"""Whom the measured run begins with: nobody of them was written to while the server warmed up."""
 PORT = 4972
 WRK = """
 wrk.method = 'POST'
 wrk.headers['Content-Type'] = 'application/json'
 wrk.headers['X-API-KEY'] = '%s'
-local n = math.random(0, 8999999)
+local n = 0
+function init(args) n = tonumber(args[1]) end
 request = function()
   n = n + 1
   local body = '{"to": "97252%%07d", "message": "hello there, this is a message"}'
-  return wrk.format(nil, nil, nil, string.format(body, n %% 10000000))
+  return wrk.format(nil, nil, nil, string.format(body, n * %d %% 10000000))
 end
 """
+"""The people of one run are each written to once, in no order, as in `fleet`; a run begins where it is told to."""
 
 
 @contextlib.contextmanager
@@ -89,9 +93,10 @@ def drive(pid: int, redis: int, wrk_script: str, seconds: int) -> tuple[float, .
     """Requests a second, p50 and p99 in ms, µs of the server's and of Redis' processor time for each."""
     url = f"http://127.0.0.1:{PORT}/api/v1/send"
     wrk = ["wrk", "-t1", f"-c{CONNECTIONS}", "--latency", "-s", wrk_script]
-    subprocess.run([*wrk, "-d1s", url], capture_output=True, check=True)
+    subprocess.run([*wrk, "-d1s", url, "--", "0"], capture_output=True, check=True)
     meter = Meter(server=pid, redis=redis)
-    out = subprocess.run([*wrk, f"-d{seconds}s", url], capture_output=True, check=True, text=True).stdout
+    again = [*wrk, f"-d{seconds}s", url, "--", str(OTHERS)]
+    out = subprocess.run(again, capture_output=True, check=True, text=True).stdout
     _, used = meter.read()
     if bad := re.search(r"Non-2xx or 3xx responses: (\d+)", out):
         raise SystemExit(f"{bad[1]} requests were refused")
@@ -111,7 +116,7 @@ def one_round(seconds: int) -> dict[str, tuple[float, ...]]:
     found = {}
     with tempfile.TemporaryDirectory(prefix="paceline-bench-") as folder:
         wrk_script = Path(folder, "send.lua")
-        wrk_script.write_text(WRK % KEY)
+        wrk_script.write_text(WRK % (KEY, MIXED))
         for name in ("Paceline", "Express + ioredis", "FastAPI + redis-py"):
             with durable_redis() as server:
                 fleet = Fleet(connect(server.socket))

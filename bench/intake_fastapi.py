@@ -36,7 +36,7 @@ async def send(asked: Send, x_api_key: Annotated[str, Header()] = "") -> dict[st
         raise HTTPException(401, "UNAUTHORIZED")
     if await client.zscore("suppressions", asked.to):
         raise HTTPException(422, "SUPPRESSED")
-    await client.hmget(f"sticky:{asked.to}", "phone", "at", "warm")
+    await client.get(f"sticky:{asked.to}")
     now, job = time.time_ns() // 1_000_000, secrets.token_hex(13).upper()
     body = {"jobId": job, "total": 1, "text": asked.message, "acceptedAt": now, "acceptedBy": "bench",
             "validitySeconds": 86_400, "single": True}  # fmt: skip

@@ -21,7 +21,7 @@ app.post('/api/v1/send', async (request, response) => {
   if (typeof to !== 'string' || !/^\+?\d{7,15}$/.test(to)) return response.status(400).json({ error: { code: 'INVALID_NUMBER', field: 'to' } })
   if (typeof message !== 'string' || !message || message.length > 4096) return response.status(400).json({ error: { code: 'INVALID_REQUEST', field: 'message' } })
   if (await redis.zscore('suppressions', to)) return response.status(422).json({ error: { code: 'SUPPRESSED', field: 'to' } })
-  await redis.hmget(`sticky:${to}`, 'phone', 'at', 'warm')
+  await redis.get(`sticky:${to}`)
   const now = Date.now()
   const job = randomBytes(13).toString('hex').toUpperCase()
   const phone = `97254${String(turn++ % Number(phones)).padStart(7, '0')}`
