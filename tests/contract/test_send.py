@@ -203,7 +203,7 @@ async def test_a_restricted_number_gets_only_people_it_knows(platform: Platform)
     await platform.link.read(
         ("HSET", f"phone:{PHONE}", "restriction", "TIME_LOCKED", "restrictedUntil", NOON + DAY_MS),
         ("ZADD", f"chats:{PHONE}", NOON, FRIEND),
-        ("HSET", f"sticky:{FRIEND}", "phone", PHONE, "at", NOON),
+        ("SET", f"sticky:{FRIEND}", f"{PHONE} {NOON}"),
     )
     for to, phone in (("972529876544", OTHER_PHONE), (FRIEND, PHONE)):
         body = (await send(platform, to=to)).json()

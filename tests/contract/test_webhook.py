@@ -1,6 +1,6 @@
 """/api/webhook: what workers report. Repeated, reordered and senseless events do no harm."""
 
-from itertools import permutations
+from itertools import permutations, zip_longest
 from typing import Any
 
 import msgspec
@@ -371,8 +371,8 @@ def word(sender: str = FRIEND) -> dict[str, Any]:
 
 
 async def conversation(platform: Platform, person: str = FRIEND) -> dict[str, Any] | None:
-    [fields] = await platform.link.read(("HMGET", f"sticky:{person}", "phone", "at", "warm"))
-    return dict(zip(("phone", "at", "warm"), fields, strict=True)) if any(fields) else None
+    [text] = await platform.link.read(("GET", f"sticky:{person}"))
+    return dict(zip_longest(("phone", "at", "warm"), text.split())) if text else None
 
 
 async def knows(platform: Platform, phone: str, person: str = FRIEND) -> bool:

@@ -281,6 +281,10 @@ class Stage:
         self.redis.hset(key, mapping=fields)
         self.redis.delete(keys.phone_facts())
 
+    def sticky(self, to: str) -> list[str]:
+        """Which phone writes to this person, since when, and when they last wrote to it if they did."""
+        return str(self.redis.get(keys.sticky(to)) or "").split()
+
     def sends(self, phone: str = PHONE) -> list[tuple[int, int]]:
         """Between which times each of the last messages was on the wire."""
         wire = self.pacer(phone).get("sends", "")

@@ -260,14 +260,14 @@ class TestSeveralSendsInOneCall:
         accepted(stage, first, second)
         person = stage.redis.zrange(keys.person(recipient(1)), 0, -1)
         assert person == sorted([f"{first['job']}:0", f"{second['job']}:0"])
-        assert stage.redis.hget(keys.sticky(recipient(1)), "phone") == "972540000099"
+        assert stage.sticky(recipient(1))[0] == "972540000099"
 
     def test_a_person_who_talks_with_a_number_stays_with_it_whatever_the_others_are(self, stage: Stage) -> None:
         """Nobody said that they are bound: it is found out. A warm chat is not taken from its number."""
-        stage.redis.hset(keys.sticky(recipient(1)), mapping={"phone": "1", "at": stage.now, "warm": stage.now})
+        stage.redis.set(keys.sticky(recipient(1)), f"1 {stage.now} {stage.now}")
         accepted(stage, order(stage, 1), order(stage, 2))
-        assert stage.redis.hget(keys.sticky(recipient(1)), "phone") == "1"
-        assert stage.redis.hget(keys.sticky(recipient(2)), "phone") == PHONE
+        assert stage.sticky(recipient(1))[0] == "1"
+        assert stage.sticky(recipient(2))[0] == PHONE
         assert stage.redis.ttl(keys.sticky(recipient(1))) == -1
 
     def test_a_persons_list_stays_bounded_also_for_who_is_not_bound(self, stage: Stage) -> None:
@@ -311,7 +311,7 @@ class TestSomebodyUnseen:
         assert stage.dump() == before
 
     def test_written_to_by_a_number_it_is_told_and_nothing_stored(self, stage: Stage) -> None:
-        stage.redis.hset(keys.sticky(recipient(1)), mapping={"phone": "1", "at": stage.now})
+        stage.redis.set(keys.sticky(recipient(1)), f"1 {stage.now}")
         before = stage.dump()
         answers = accepted(stage, order(stage, 1, isUnseen=True))
         assert answers == [{"code": "BOUND", "phone": "1", "at": str(stage.now)}]
@@ -319,7 +319,7 @@ class TestSomebodyUnseen:
 
     def test_the_others_of_the_call_are_accepted(self, stage: Stage) -> None:
         stage.suppress(recipient(1))
-        stage.redis.hset(keys.sticky(recipient(2)), "phone", "1")
+        stage.redis.set(keys.sticky(recipient(2)), f"1 {stage.now}")
         orders = [order(stage, number, isUnseen=True) for number in (1, 2, 3, 3)]
         # The last is bound by the one before it.
         assert [answer["code"] for answer in accepted(stage, *orders)] == ["SUPPRESSED", "BOUND", "OK", "BOUND"]
@@ -331,7 +331,7 @@ class TestSomebodyUnseen:
         assert [answer["code"] for answer in accepted(stage, *orders)] == ["OK", "BOUND"]
 
     def test_a_number_that_cannot_be_read_fails_that_one_alone(self, stage: Stage) -> None:
-        stage.redis.set(keys.sticky(recipient(1)), "no hash")
+        stage.redis.hset(keys.sticky(recipient(1)), "no", "text")
         first, second = accepted(stage, order(stage, 1, isUnseen=True), order(stage, 2, isUnseen=True))
         assert (first[0], second["code"]) == ("!", "OK")
 
@@ -347,4 +347,4 @@ def test_one_for_later_binds_its_person_when_it_comes(stage: Stage) -> None:
     stage.release()
     task = stage.hand_off()
     stage.sent(task)
-    assert stage.redis.hget(keys.sticky(recipient(1)), "at") == str(stage.now)
+    assert stage.sticky(recipient(1))[1] == str(stage.now)

@@ -29,7 +29,7 @@ def test_sent(stage: Stage) -> None:
     assert "unsettled" not in stage.pacer()
     assert stage.redis.exists(keys.processing(SESSION), keys.deadlines()) == 0
     assert stage.redis.get(keys.task_status(task)) == "SENT"
-    assert stage.redis.hget(keys.sticky(recipient(0)), "phone") == PHONE
+    assert stage.sticky(recipient(0))[0] == PHONE
     assert (stat(stage, "sent"), stage.run(job)["state"]) == ("1", "DONE")
     (done,) = stage.events("JOB_DONE", job)
     assert (done["sent"], done["total"], done["state"]) == (1, 1, "DONE")

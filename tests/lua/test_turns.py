@@ -123,16 +123,15 @@ class TestRouteChunk:
         assert stage.states(second) == "rq"
         knowing = [TaskRoute(1, to=recipient(1), phone=OTHER, seen=PHONE, expires_at=second.expires_at(1))]
         assert value_of(stage.store.jobs.route(second, 1, knowing, now_ms=stage.now)).cursor == 2
-        assert stage.redis.hget(keys.sticky(recipient(1)), "phone") == OTHER
+        assert stage.sticky(recipient(1))[0] == OTHER
 
     def test_a_person_who_wrote_to_a_number_stays_with_it(self, stage: Stage) -> None:
-        key = keys.sticky(recipient(0))
-        stage.redis.hset(key, mapping={"phone": OTHER, "at": T0, "warm": T0})
+        stage.redis.set(keys.sticky(recipient(0)), f"{OTHER} {T0} {T0}")
         job = stage.accept(1, phone=PHONE)
         stage.turn()
         task = TaskRoute(0, to=recipient(0), phone=PHONE, seen=OTHER, expires_at=job.expires_at(0))
         assert value_of(stage.store.jobs.route(job, 0, [task], now_ms=stage.now)).cursor == 1
-        assert stage.redis.hmget(key, "phone", "warm") == [OTHER, str(T0)]
+        assert stage.sticky(recipient(0)) == [OTHER, str(T0), str(T0)]
 
     def test_tasks_that_end_at_routing_close_the_job(self, stage: Stage) -> None:
         job = stage.accept(2)

@@ -1,5 +1,6 @@
 """Jobs in the store: staging and accepting them, taking their turns, what is known about a message."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from paceline.domain.jobs import Contact, Job, decode_contact, decode_job, encod
 from paceline.policy.routing import Sticky
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
-from paceline.store.client import Command, RedisError
+from paceline.store.client import Command
 from paceline.store.gather import Answered
 from paceline.store.rows import Pace, message_of
 from paceline.store.scripts import CHUNK
@@ -210,9 +211,9 @@ class Jobs:
         return [decode_contact(text) for text in raw]
 
     async def stickies(self, recipients: Sequence[str]) -> list[Sticky | None]:
-        commands = [("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients]
-        rows = await self._caller.read(*commands) if commands else []
-        return [_sticky(row) for row in rows]
+        if not recipients:
+            return []
+        return list(map(_sticky, await self._caller.read_one("MGET", *map(keys.sticky, recipients))))
 
     async def person(self, to: str) -> tuple[bool, Sticky | None]:
         """Whether they are on the suppression list, and which number writes to them."""
@@ -220,15 +221,10 @@ class Jobs:
         return found
 
     async def _people(self, recipients: list[str]) -> list[Any]:
-        try:
-            listed, *rows = await self._caller.read(
-                ("ZMSCORE", keys.suppressions(), *recipients),
-                *[("HMGET", keys.sticky(to), "phone", "at", "warm") for to in recipients],
-            )
-        except RedisError as error:
-            # Of one of them something else is stored than we write; that is no fault of the others.
-            return [error] if len(recipients) == 1 else [(await self._people([to]))[0] for to in recipients]
-        return [(score is not None, _sticky(row)) for score, row in zip(listed, rows, strict=True)]
+        listed, bound = await self._caller.read(
+            ("ZMSCORE", keys.suppressions(), *recipients), ("MGET", *map(keys.sticky, recipients))
+        )
+        return [(score is not None, _sticky(text)) for score, text in zip(listed, bound, strict=True)]
 
     async def known_by(self, phones: Sequence[str], recipients: Sequence[str]) -> list[frozenset[str]]:
         """Which of these phones have talked with each recipient."""
@@ -279,8 +275,13 @@ class Jobs:
         return [msgspec.json.decode(line) for line in raw]
 
 
-def _sticky(row: list[Any]) -> Sticky | None:
-    return Sticky(row[0], int(row[1] or 0), int(row[2] or 0)) if row[0] else None
+_STICKY = re.compile(r"(\S+) (\d+)(?: (\d+))?")
+
+
+def _sticky(text: str | None) -> Sticky | None:
+    """What stands there and is not as we write it binds nobody; the next binding replaces it."""
+    found = _STICKY.fullmatch(text or "")
+    return Sticky(found[1], int(found[2]), int(found[3] or 0)) if found else None
 
 
 async def phones_about(caller: Caller, phones: Sequence[str]) -> dict[str, dict[str, str]]:

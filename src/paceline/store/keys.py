@@ -4,6 +4,7 @@ The names of SPEC §9 are fixed, other tools read them. No key that holds waitin
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,12 @@ class Key:
     about: str
 
     def __call__(self, *parts: str | int) -> str:
-        return self.template.format(*parts)
+        return self._filled % parts
+
+    @cached_property
+    def _filled(self) -> str:
+        # With every message a dozen of names are made; this way takes half as long as `format`.
+        return self.template.replace("{}", "%s")
 
 
 # Intake and jobs
@@ -114,8 +120,8 @@ message = Key(
 )
 sticky = Key(
     "sticky:{}",
-    "HASH",
-    "which number writes to this person: phone, at, warm (since when); router, settling, inbound",
+    "STRING",
+    "which number writes to this person: `phone at warm` (when they last wrote to it, if they did); scripts",
 )
 person = Key(
     "person:{}",

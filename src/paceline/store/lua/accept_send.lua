@@ -22,8 +22,8 @@ look_up(MARKS, phones)
 local function objection(o, is_stranger)
   if listed[o.to] then return reply('SUPPRESSED') end
   if is_stranger then return nil end
-  local phone, at, warm = unpack(call('HMGET', K.sticky(o.to), 'phone', 'at', 'warm'), 1, 3)
-  if phone then return reply('BOUND', {phone = phone, at = at or nil, warm = warm or nil}) end
+  local phone, at, warm = sticky_of(o.to)
+  if phone then return reply('BOUND', {phone = phone, at = ms(at), warm = warm and ms(warm)}) end
 end
 
 local function accept(o)

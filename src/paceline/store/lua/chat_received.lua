@@ -8,13 +8,9 @@ if know_chat(phone, a.from, a.now) and is_restricted(phone, a.now) then
   park_no_longer(phone, a.now, a.from)
   rescan(phone, a.now)
 end
-local key = K.sticky(a.from)
-local known = call('HMGET', key, 'at', 'warm')
+local _, since, warm = sticky_of(a.from)
 -- An older word that comes late, or the same one again, moves nothing.
-if a.at > tonumber(known[2] or '0') then
-  call('HSET', key, 'phone', phone, 'at', math.max(a.now, tonumber(known[1] or '0')), 'warm', a.at)
-  call('EXPIRE', key, C.warm_ms / 1000 + 3600)
-end
+if a.at > (warm or 0) then stick(a.from, phone, math.max(a.now, since or 0), a.at, C.warm_ms / 1000 + 3600) end
 -- Workers repeat what they are not sure we heard. As many ids are remembered as may be on their way twice.
 if a.id then
   local seen = K.inbound(phone)

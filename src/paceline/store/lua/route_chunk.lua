@@ -12,10 +12,10 @@ for _, item in ipairs(a.tasks) do
   local index = whole(item.index)
   local task = a.job .. ':' .. index
   if item.phone then
-    local known = call('HMGET', K.sticky(item.to), 'phone', 'warm')
-    local bound, is_elsewhere = known[1], known[1] and known[1] ~= item.phone
+    local bound, _, warm = sticky_of(item.to)
+    local is_elsewhere = bound and bound ~= item.phone
     -- They wrote to that number since the look: the conversation stays there, unless the job names its own.
-    local became_warm = not a.named and tonumber(known[2] or '0') > (item.seenWarm or 0)
+    local became_warm = not a.named and (warm or 0) > (item.seenWarm or 0)
     if is_elsewhere and (bound ~= item.seen or became_warm) then break end
     if move(task, 'r', a.now) then
       item.priority = a.priority

@@ -42,8 +42,9 @@ end
 -- a queue by then is there, too.
 local function set_texts(...)
   if not batch then return call('MSET', ...) end
-  local texts_ = batch.texts
-  for i = 1, select('#', ...) do texts_[#texts_ + 1] = select(i, ...) end
+  local texts_, given = batch.texts, {...}
+  local count = #texts_
+  for i, text in ipairs(given) do texts_[count + i] = text end
 end
 
 local function set_noted()
@@ -83,24 +84,29 @@ local function turn_is_over(job, cursor, only_ends)
   return reply('CLOSED')
 end
 
+-- Which phone writes to this person, since when, and when they last wrote to it if they did: one text, `phone at warm`. Nil if none does.
+local function sticky_of(to)
+  local phone, at, warm = string.match(call('GET', K.sticky(to)) or '', '^(%S+) (%d+) ?(%d*)$')
+  return phone, tonumber(at), tonumber(warm)
+end
+
+-- For so many seconds; as long as before if none are given.
+local function stick(to, phone, at, warm, ttl)
+  local text = phone .. ' ' .. ms(at) .. (warm and ' ' .. ms(warm) or '')
+  if ttl then call('SET', K.sticky(to), text, 'EX', ttl) else call('SET', K.sticky(to), text, 'KEEPTTL') end
+end
+
 -- This phone writes to this person: provisional at routing, confirmed by a send. One who wrote to another phone stays with that one.
 -- `is_unbound`: the script knows that no phone does yet.
 local function bind(to, phone, now, is_unbound)
-  local key = K.sticky(to)
-  if is_unbound then
-    call('HSET', key, 'phone', phone, 'at', ms(now))
-    call('EXPIRE', key, C.sticky_ttl)
-    return
-  end
-  local known = call('HMGET', key, 'phone', 'warm', 'at')
-  local is_warm = tonumber(known[2] or '0') > now - C.warm_ms
-  if is_warm and known[1] ~= phone then return end
+  if is_unbound then return stick(to, phone, now, nil, C.sticky_ttl) end
+  local known, at, warm = sticky_of(to)
+  local is_warm = (warm or 0) > now - C.warm_ms
+  if is_warm and known ~= phone then return end
   -- To the hour is enough for what lasts a month.
-  if known[1] == phone and tonumber(known[3]) > now - 3600000 then return end
-  if known[1] ~= phone and known[2] then call('HDEL', key, 'warm') end
-  call('HSET', key, 'phone', phone, 'at', ms(now))
+  if known == phone and at > now - 3600000 then return end
   -- Never shorter than it was: a warm chat is remembered for long.
-  if not is_warm then call('EXPIRE', key, C.sticky_ttl) end
+  stick(to, phone, now, known == phone and warm or nil, not is_warm and C.sticky_ttl or nil)
 end
 
 -- For the list of a person's messages: this task got a number. By its job's acceptance, so that it keeps its place in that list.
