@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from paceline.domain.jobs import Job
 from paceline.kits.rng import new_rng
 from paceline.policy.dispatch import Send, decide
 from paceline.policy.facts import PhoneFacts, Rules
@@ -14,7 +16,7 @@ from paceline.policy.trust import parse
 from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import T0, Stage, recipient, value_of
+from .stage import SESSION, T0, Stage, recipient, value_of
 
 RULES = Rules(parse(read_policy("demo")))
 PHONES = [f"97254000000{number}" for number in range(3)]
@@ -66,8 +68,14 @@ def test_both_ways_do_the_same(stage: Stage, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(stage.store.pacers, "_has_ceilings", not is_short)
         looks = look(stage)
         assert hand_over(stage, looks) == ["OK"] * 3
-        ends.append((msgspec.json.encode(looks), stage.dump()))
+        ends.append((_read(looks), stage.dump()))
     assert ends[0] == ends[1]
+
+
+def _read(looks: list[PhoneFacts]) -> bytes:
+    """What both ways must agree on; that the short one asks less about a task is its nature."""
+    seen = [replace(facts, heads=tuple(replace(head, is_seen=True) for head in facts.heads)) for facts in looks]
+    return msgspec.json.encode(seen, enc_hook=list)
 
 
 def _spoil(stage: Stage, key: str) -> None:
@@ -131,3 +139,68 @@ def _about(stage: Stage, facts: PhoneFacts) -> dict[str, Any]:
         "deadline": deadline,
         "texts": [stage.redis.hget(*at) for at in shared],
     }
+
+
+def wait_a_minute(stage: Stage, *sessions: str) -> None:
+    """These were heard of meanwhile."""
+    stage.now += 61_000
+    stage.redis.hset(keys.sessions_seen(), mapping=dict.fromkeys(sessions, stage.now))
+
+
+def served(stage: Stage) -> tuple[PhoneFacts, str]:
+    """The one due phone, as the pacer serves it, and what came of it."""
+    (facts,) = stage.brief_look()
+    decision = decide(facts, RULES, now_ms=stage.now, rng=new_rng(1))
+    return facts, value_of(stage.store.pacers.hand_off([(facts, decision)], now_ms=stage.now, handoff_ttl_ms=60_000))[0]
+
+
+def test_a_repeat_goes_from_its_own_session_also_where_the_short_look_sees_nothing_of_that(stage: Stage) -> None:
+    """The short look reads the entry alone. What it would send wrongly is left, and seen in full the next time."""
+    _, task, _ = stage.claimed()
+    stage.retry(task, at=T0, pinned=True, unitBack=None)
+    stage.release()
+    stage.connect("s0")
+    # What seldom changes of a number is written down by a look in full.
+    stage.brief_look()
+    wait_a_minute(stage, "s0", SESSION)
+    facts, code = served(stage)
+    assert (facts.heads[0].is_seen, facts.heads[0].pinned, code) == (False, None, "CHANGED")
+    assert (stage.outbox("s0"), stage.byte(task)) == ([], "t")
+    facts, code = served(stage)
+    assert (facts.heads[0].is_seen, facts.heads[0].pinned, code) == (True, SESSION, "OK")
+    assert stage.outbox(SESSION) == [task]
+
+
+def _pause(stage: Stage, job: Job) -> None:
+    stage.redis.hset(keys.job_run(job.job_id), "state", "PAUSED")
+
+
+@pytest.mark.parametrize(
+    ("happens", "ends"),
+    [
+        pytest.param(lambda stage, job: stage.suppress(recipient(0)), "O", id="they said stop"),
+        pytest.param(lambda stage, job: stage.redis.set(keys.job_states(job.job_id), "X"), "X", id="canceled"),
+        pytest.param(
+            lambda stage, job: stage.redis.hset(keys.job_run(job.job_id), "state", "PAUSED"), "p", id="paused"
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_connected", [True, False], ids=["connected", "away"])
+def test_what_must_not_go_leaves_the_queue_at_the_second_look(
+    stage: Stage, happens: Callable[[Stage, Job], Any], ends: str, is_connected: bool
+) -> None:
+    stage.connect()
+    job = stage.routed(1)
+    if not is_connected:
+        stage.event(connection="RECONNECTING")
+    stage.brief_look()
+    wait_a_minute(stage, SESSION)
+    happens(stage, job)
+    facts, code = served(stage)
+    assert (facts.heads[0].is_seen, code) == (False, "CHANGED" if is_connected else "OK")
+    wait_a_minute(stage, SESSION)
+    served(stage)
+    # Of a paused job nothing leaves its number while that has to wait anyway.
+    is_left = ends == "p" and not is_connected
+    assert (stage.states(job), stage.queue()) == (("r", [f"{job.job_id}:0"]) if is_left else (ends, []))
+    assert stage.outbox(SESSION) == []

@@ -40,8 +40,9 @@ class DispatcherMeasures(Measures):
             log.info("routed", request_id=job.request_id, job_id=job.job_id, first=first, messages=past - first)
 
     async def handed_off(self, given: Sequence[tuple[str, str, int]]) -> None:
+        lateness = self._lateness.labels()
         for _, _, late_ms in given:
-            self._lateness.observe(late_ms / 1000)
+            lateness.observe(late_ms / 1000)
         if not self._log_messages or not given:
             return
         requests = await self._requests.of([task for task, _, _ in given])

@@ -46,7 +46,9 @@ class Pacer:
 
     async def step(self, now_ms: int) -> int | None:
         """Serves what is due. Returns when the next phone is; None when none waits."""
-        due = await self._store.pacers.claim_due(now_ms=now_ms, lease_ms=LEASE_MS, limit=BATCH, brief=True)
+        due = await self._store.pacers.claim_due(
+            now_ms=now_ms, lease_ms=LEASE_MS, limit=BATCH, brief=True, api=self._api
+        )
         for phone in due.unreadable:
             log.error("what is stored about a number cannot be read", phone=phone)
         if due.phones:

@@ -28,7 +28,7 @@ what only a session could send that nobody but an operator brings back."""
 StepKind = Literal["drop", "expire", "suppress", "fail", "park"]
 
 
-class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """Something to do with one head task before the phone's own decision."""
 
     kind: StepKind
@@ -38,7 +38,7 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     until_ms: int = 0
 
 
-class Send(msgspec.Struct, frozen=True):
+class Send(msgspec.Struct, frozen=True, gc=False):
     head: Head
     session_id: str
     send_after_ms: int
@@ -48,7 +48,7 @@ class Send(msgspec.Struct, frozen=True):
     cap: int | None
 
 
-class Wait(msgspec.Struct, frozen=True):
+class Wait(msgspec.Struct, frozen=True, gc=False):
     until_ms: int
     reason: Reason
     gap: pacing.Gap | None = None
@@ -58,7 +58,7 @@ class Idle(msgspec.Struct, frozen=True):
     """Nothing that waits; the next push wakes it."""
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     final: Send | Wait | Idle
     steps: tuple[Step, ...] = ()
 
@@ -125,14 +125,14 @@ def _phone_blocks(who: Sender, rules: Rules, now_ms: int) -> Wait | None:
     if opening != now_ms:
         return Wait(opening or now_ms + RECHECK_MS, Reason.QUIET_HOURS)
     if who.left_today == 0:
-        return Wait(hours.day_ends_at(who.zone, now_ms), Reason.DAILY_CAP)
+        return Wait(who.day_ends_at, Reason.DAILY_CAP)
     return None
 
 
 def _limit(who: Sender, windows: tuple[hours.Window, ...], now_ms: int) -> int:
     """The end of the present: closing time, or the midnight that ends the day whose unit would be taken."""
-    midnight = hours.day_ends_at(who.zone, now_ms)
-    return min(midnight, hours.closes_at(windows, now_ms) or midnight)
+    closing = hours.closes_at(windows, now_ms)
+    return who.day_ends_at if closing is None else min(closing, who.day_ends_at)
 
 
 def _first_that_may_go(
@@ -183,7 +183,7 @@ def _send(who: Sender, head: Head, able: list[str], send_after: int, *, rng: "Ra
         head=head,
         session_id=head.pinned or min(able),
         send_after_ms=send_after,
-        gap=pacing.draw_gap(who.pace, (*who.facts.sends, send_after), (*who.starts, send_after), rng=rng),
+        gap=pacing.draw_gap(who.pace, *who.burst_with(send_after), rng=rng),
         day=who.day,
         cap=who.level.daily_cap,
     )

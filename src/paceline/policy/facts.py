@@ -3,6 +3,7 @@
 The store fills these; they are values, so a test writes them down by hand.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +18,7 @@ LEAD_MARGIN_MS = 1_000
 """How long before typing starts a task is handed over: claim and network fit in here."""
 
 
-class SessionFacts(msgspec.Struct, frozen=True, rename="camel"):
+class SessionFacts(msgspec.Struct, frozen=True, rename="camel", gc=False):
     id: str
     connection: str = "STOPPED"
     last_seen_ms: int = 0
@@ -32,7 +33,7 @@ class SessionFacts(msgspec.Struct, frozen=True, rename="camel"):
         return not self.paused and self.is_live(now_ms=now_ms, liveness_ms=liveness_ms)
 
 
-class Head(msgspec.Struct, frozen=True, rename="camel"):
+class Head(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """A task near the head of a phone's queue. `entry` is its exact text there, which the hand-off names again."""
 
     entry: str
@@ -52,9 +53,11 @@ class Head(msgspec.Struct, frozen=True, rename="camel"):
     priority: int = 1
     single: bool = False
     """A single send, which counts among those that wait for its number until it is handed over."""
+    is_seen: bool = True
+    """Otherwise only its entry was read: whether it may go as the rest here says is for the hand-over to ask."""
 
 
-class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     phone: str
     version: int
     pace_line: str = ""
@@ -84,8 +87,8 @@ class PhoneFacts(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     quarantined: bool = False
     fleet_paused: bool = False
     unsettled: str | None = None
-    starts: tuple[int, ...] = ()
-    sends: tuple[int, ...] = ()
+    starts: Sequence[int] = ()
+    sends: Sequence[int] = ()
     """Between `starts[i]` and `sends[i]` the i-th of the last messages was on the wire."""
     gap_ms: int = 0
     gap_key: str = ""
@@ -115,7 +118,7 @@ class Rules(msgspec.Struct, frozen=True):
         return self.policy.typing_ms[1] + LEAD_MARGIN_MS
 
 
-class Sender(msgspec.Struct, frozen=True):
+class Sender(msgspec.Struct, frozen=True, gc=False):
     """A phone's facts seen through the rules at one moment."""
 
     facts: PhoneFacts
@@ -123,6 +126,7 @@ class Sender(msgspec.Struct, frozen=True):
     pace: pacing.Pace
     zone: str
     day: str
+    day_ends_at: int
     windows: tuple[hours.Window, ...]
 
     @property
@@ -144,14 +148,23 @@ class Sender(msgspec.Struct, frozen=True):
             gap = pacing.draw_gap(self.pace, self.facts.sends, self.starts, rng=rng)
         return pacing.next_slot(self.pace, self.facts.sends, gap.ms, self.starts), gap
 
+    def burst_with(self, send_after: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """When the last messages and the one that follows them were on the wire at the latest, and at the earliest; no
+        more of them than make a burst."""
+        limit = self.pace.burst_limit
+        if not limit:
+            return (send_after,), (send_after,)
+        return (*self.facts.sends[-limit:], send_after), (*self.starts[-limit:], send_after)
+
     @property
-    def starts(self) -> tuple[int, ...]:
+    def starts(self) -> Sequence[int]:
         return self.facts.starts or self.facts.sends
 
 
 def sender(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Sender:
     level = rules.policy.level(facts.created_at, now_ms=now_ms)
     zone = hours.phone_zone(facts.phone, facts.timezone)
+    day, day_ends_at = hours.day_and_end(zone, now_ms)
     return Sender(
         facts=facts,
         level=level,
@@ -164,7 +177,8 @@ def sender(facts: PhoneFacts, rules: Rules, *, now_ms: int) -> Sender:
             fields=facts.pacer,
         ),
         zone=zone,
-        day=hours.local_day(zone, now_ms),
+        day=day,
+        day_ends_at=day_ends_at,
         windows=hours.phone_windows(level, zone),
     )
 

@@ -61,6 +61,8 @@ def is_open(windows: Sequence[Window], now_ms: int) -> bool:
 
 def next_open(windows: Sequence[Window], now_ms: int) -> int | None:
     """`now_ms` if all are open, else the first moment at which they are; None if there is no common hour."""
+    if not windows:
+        return now_ms
     at = now_ms
     while at <= now_ms + HORIZON_MS:
         closed = [window for window in windows if not is_open((window,), at)]
@@ -72,7 +74,7 @@ def next_open(windows: Sequence[Window], now_ms: int) -> int | None:
 
 def closes_at(windows: Sequence[Window], now_ms: int) -> int | None:
     """When the first of the open windows closes; None if nothing ever closes."""
-    return min((_closing(window, now_ms) for window in windows), default=None)
+    return min([_closing(window, now_ms) for window in windows]) if windows else None
 
 
 def local_day(zone: str, now_ms: int) -> str:
@@ -86,8 +88,12 @@ def day_starts_at(zone: str, now_ms: int) -> int:
 
 
 def day_ends_at(zone: str, now_ms: int) -> int:
-    _, midnight, repeated = _day(zone, now_ms // _STEP_MS)
-    return midnight if midnight >= now_ms else max(repeated, now_ms)
+    return day_and_end(zone, now_ms)[1]
+
+
+def day_and_end(zone: str, now_ms: int) -> tuple[str, int]:
+    day, midnight, repeated = _day(zone, now_ms // _STEP_MS)
+    return day, midnight if midnight >= now_ms else max(repeated, now_ms)
 
 
 @lru_cache(maxsize=4096)

@@ -35,7 +35,7 @@ class PaceDefaults(msgspec.Struct, frozen=True):
     burst_cooldown_ms: int = 30_000
 
 
-class PacerFields(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class PacerFields(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """What an operator set for one number; it goes before everything else."""
 
     min_delay_ms: int | None = None
@@ -71,7 +71,7 @@ class Pace(msgspec.Struct, frozen=True, dict=True):
         return int(self.min_ms * (1 - self.jitter))
 
 
-class Gap(msgspec.Struct, frozen=True):
+class Gap(msgspec.Struct, frozen=True, gc=False):
     ms: int
     key: str
 

@@ -31,7 +31,7 @@ from paceline.store.scripts import Script
 from paceline.store.wire import Command, Wire
 
 TIMEOUT_S = 10.0
-BLOCKING = ("XREAD",)
+BLOCKING = frozenset({"XREAD"})
 """What may wait in Redis, for less than the timeout: it must not keep others waiting."""
 WAITING = 64
 """As many may do so at once, each on a connection of its own; a further one waits its turn."""
@@ -82,13 +82,13 @@ class RedisLink:
 
     async def read(self, *commands: Command) -> list[Any]:
         with _translated():
-            if any(command[0] in BLOCKING for command in commands):
+            verbs = [str(command[0]) for command in commands]
+            if not BLOCKING.isdisjoint(verbs):
                 return await self._wait(*commands)
             answers = await self._wire.call(*commands)
-        for index, command in enumerate(commands):
-            shape = self._shapes.get(str(command[0]))
-            if shape is not None:
-                answers[index] = shape(answers[index])
+        for index, verb in enumerate(verbs):
+            if verb in self._shapes:
+                answers[index] = self._shapes[verb](answers[index])
         return answers
 
     async def _wait(self, *commands: Command) -> list[Any]:

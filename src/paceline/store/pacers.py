@@ -11,7 +11,7 @@ from paceline.domain.states import Byte
 from paceline.policy.dispatch import RECHECK_MS, Decision, Idle, Send, Wait
 from paceline.policy.facts import PhoneFacts
 from paceline.store.caller import Answer, Caller
-from paceline.store.looks import Taken, plain_looks
+from paceline.store.looks import PlainLooks, Taken
 from paceline.store.plain import in_order, pages, pairs
 from paceline.store.rows import Pace, Row, facts_of
 from paceline.store.scripts import ScriptConfig
@@ -84,9 +84,11 @@ class Pacers:
         self._caller = caller
         self._has_ceilings = config.global_rpm > 0 or config.frequency_cap > 0
         """What the whole fleet, or a person, has had must be asked with the rest."""
+        self._plain_looks = PlainLooks(caller)
 
-    async def claim_due(self, *, now_ms: int, lease_ms: int, limit: int, brief: bool = False) -> Due:
-        """With `brief` the heads of a phone end with the first task that may go, as far as the store can tell."""
+    async def claim_due(self, *, now_ms: int, lease_ms: int, limit: int, brief: bool = False, api: bool = False) -> Due:
+        """With `brief` the heads of a phone end with the first task that may go, as far as the store can tell. `api` as
+        for `hand_off`."""
         code, *found = await self._caller.rows("claim_due", now=now_ms, lease=lease_ms, limit=limit)
         if code != "OK":
             return Due(code)
@@ -94,8 +96,8 @@ class Pacers:
         leased_until = now_ms + lease_ms
         taken = [(phone, int(float(at))) for phone, at in zip(due[::2], due[1::2], strict=True)]
         phones: list[PhoneFacts] = []
-        if brief and taken and not self._has_ceilings:
-            phones = await plain_looks(self._caller, taken, flags, now_ms=now_ms, leased_until=leased_until)
+        if brief and taken and not (api or self._has_ceilings):
+            phones = await self._plain_looks.of(taken, flags, now_ms=now_ms, leased_until=leased_until)
         seen = {facts.phone for facts in phones}
         others = [one for one in taken if one[0] not in seen]
         unreadable = await self._look(others, phones, flags, now_ms=now_ms, leased_until=leased_until, brief=brief)
@@ -157,6 +159,11 @@ class Pacers:
             for at in set(plain).difference(rows[place - 1][2] for place in left):
                 del orders[at]
         if orders:
+            self._plain_looks.see_more([decisions[at][0].phone for at in orders])
+            for at, order in orders.items():
+                final = decisions[at][1].final
+                if isinstance(final, Send) and not final.head.is_seen and order[-1][0] == "send":
+                    orders[at] = _looked_again(decisions[at][0], order, now_ms)
             asked = list(orders.values())
             found = await self._caller.rows("hand_off", now=now_ms, handoffUntil=until, orders=asked)
             for at, code in zip(orders, found, strict=True):
@@ -222,6 +229,13 @@ def _applied(
         "send", head.entry, head.task, head.to, str(head.priority), final.session_id, pace.slot, final.day,
         pace.cap_day != final.day and pace.cap_day, head.single, api,
     )  # fmt: skip
+
+
+def _looked_again(facts: PhoneFacts, order: tuple[Any, ...], now_ms: int) -> tuple[Any, ...]:
+    """Instead of a hand-over that turned out not to be plain: the number is due at once, to be seen in full."""
+    pace = Pace.of(facts.pace_line)
+    pace.version, pace.last_now = str(facts.version + 1), str(now_ms)
+    return *order[:3], False, pace.line, ("refused", "CHANGED", str(now_ms))
 
 
 def _is_plain(decision: Decision, order: tuple[Any, ...]) -> bool:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from paceline.domain.ids import parse_task_id
 from paceline.domain.states import Byte
 from paceline.policy.trust import BURST_MAX
 from paceline.store import keys
@@ -22,7 +21,7 @@ from paceline.store.caller import Answer, Caller
 from paceline.store.client import RedisError, refusal
 from paceline.store.looks import bytes_of
 from paceline.store.plain import in_order, pages, pairs
-from paceline.store.rows import SEND, Entry, Pace
+from paceline.store.rows import DIGITS, SEND, Entry, Pace
 from paceline.store.scripts import ScriptConfig
 
 TOGETHER = 128
@@ -36,8 +35,6 @@ lib/50_outbox.lua)."""
 _PLAIN_FIELDS = frozenset(("entry", "handed", "attempts", "token", "epoch", "claimedAt", "leaseUntil", "journalId"))
 """What a message has that was handed over, and maybe claimed. Anything more is the trace of something else."""
 _HANDED, _CLAIMED = ord(Byte.HANDED_OFF), ord(Byte.CLAIMED)
-_DIGITS = 13
-"""Of a time."""
 _DAMAGED = (ValueError, TypeError, KeyError, msgspec.MsgspecError)
 
 
@@ -50,7 +47,7 @@ class Settled(Answer, frozen=True):
 _SETTLED = {ord(byte): Settled("OK", Byte.SENT, byte) for byte in (Byte.HANDED_OFF, Byte.CLAIMED)}
 
 
-class Proof(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class Proof(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     task: str
     outcome: str
     now: int
@@ -96,7 +93,7 @@ class Proofs:
         """Those that are plain, by their places; none where anything stands in Redis that is not what it should be."""
         first: dict[str, int] = {}
         for place, proof in enumerate(proofs):
-            if proof.outcome == "sent" and proof.phone is not None and parse_task_id(proof.task) is not None:
+            if proof.outcome == "sent" and proof.phone is not None and proof.task.partition(":")[2].isdecimal():
                 first.setdefault(proof.task, place)
         try:
             return await self._seen({place: proofs[place] for place in first.values()}) if first else {}
@@ -151,7 +148,7 @@ def _seen_plain(proof: Proof, byte: int, line: str | None, wire: str, about: Map
         began = max(send_after, about["claimedAt"]) if byte == _CLAIMED else send_after
         is_bound = entry.at > proof.now - BOUND_MS
         is_its_own = pace.unsettled == proof.task and pace.sent_by in ("", session)
-        if not (is_bound and is_its_own and proof.stats_day and len(began) == _DIGITS):
+        if not (is_bound and is_its_own and proof.stats_day and len(began) == DIGITS):
             return None
         return _Seen(proof, byte, pace, wire, about["entry"], session, began)
     except _DAMAGED:
@@ -200,7 +197,7 @@ def with_send(wire: str, began: str, now_ms: int) -> str:
     """The past sends of a number and one more that is proven, as in lib/30_phone.lua."""
     spare, past = len(wire) // SEND - BURST_MAX, 0
     since = f"{now_ms - MINUTE_MS:013d}"
-    while past <= spare and wire[past * SEND + _DIGITS : past * SEND + 2 * _DIGITS] < since:
+    while past <= spare and wire[past * SEND + DIGITS : past * SEND + 2 * DIGITS] < since:
         past += 1
     return f"{wire[past * SEND :]}{began}{now_ms:013d}s"
 
@@ -209,7 +206,7 @@ def proven_since(wire: str, after_ms: int) -> int:
     """How many of these came after that and are proven; whether by one session is for the caller to know."""
     count, after = 0, f"{after_ms:013d}"
     for stop in range(len(wire), 0, -SEND):
-        if wire[stop - 1 - _DIGITS : stop - 1] <= after:
+        if wire[stop - 1 - DIGITS : stop - 1] <= after:
             break
         count += wire[stop - 1] == "s"
     return count

@@ -4,10 +4,10 @@ What seldom changes of a phone comes as JSON with names, its pacing as lists of 
 `25_pace`, `30_phone` and `60_heads` say what stands where; `pacers`, `operators` and `outbox` bring the rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 
@@ -19,11 +19,11 @@ _NO_FIELDS = PacerFields()
 REMEMBERED = 65_536
 """Phones whose facts are read once as long as nothing changes them; some kilobyte each."""
 _HANDED = ("phone", "sessionId", "sendAfter", "handedOffAt", "day", "unitDay")
-SEND = 27
-"""Characters of one past send: two times of thirteen digits, and whether it is proven."""
+SEND, DIGITS = 27, 13
+"""Characters of one past send: two times of so many digits, and whether it is proven."""
 
 
-class Entry(msgspec.Struct, array_like=True):
+class Entry(msgspec.Struct, array_like=True, gc=False):
     """A task as it lies in a queue (`entry_of` in the scripts)."""
 
     task: str
@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, array_like=True):
 _decode_entry = msgspec.json.Decoder(Entry).decode
 
 
-class Pace(msgspec.Struct, array_like=True):
+class Pace(msgspec.Struct, array_like=True, gc=False):
     """A phone's pace, field by field as the scripts have it (lib/25_pace.lua)."""
 
     version: str = "0"
@@ -70,7 +70,7 @@ class Pace(msgspec.Struct, array_like=True):
         return _encode(self).decode()
 
 
-class Marks(msgspec.Struct, array_like=True):
+class Marks(msgspec.Struct, array_like=True, gc=False):
     """What is marked of a phone's queues, likewise."""
 
     seq: str = ""
@@ -98,7 +98,41 @@ def sends_text(sends: Sequence[tuple[int, int]]) -> str:
     return "".join(f"{start:013d}{end:013d}s" for start, end in sends)
 
 
-class _Session(msgspec.Struct, frozen=True, rename="camel"):
+class Moments(Sequence[int]):
+    """When its past sends were on the wire, at the earliest or at the latest. A time is read when somebody asks for it:
+    a decision asks for one or two of dozens."""
+
+    __slots__ = ("_at", "_wire")
+
+    def __init__(self, wire: str, at: int) -> None:
+        if len(wire) % SEND:
+            raise ValueError("these are no sends")
+        self._wire = wire
+        self._at = at
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[int, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> int | tuple[int, ...]:
+        if isinstance(place, slice):
+            return tuple([self[one] for one in range(*place.indices(len(self)))])
+        at = (place if place >= 0 else place + len(self)) * SEND + self._at
+        if not 0 <= at < len(self._wire):
+            raise IndexError(place)
+        return int(self._wire[at : at + DIGITS])
+
+    def __iter__(self) -> Iterator[int]:
+        wire = self._wire
+        return iter([int(wire[at : at + DIGITS]) for at in range(self._at, len(wire), SEND)])
+
+    def __len__(self) -> int:
+        return len(self._wire) // SEND
+
+
+class _Session(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What seldom changes about a session, as it is stored."""
 
     id: str
@@ -126,7 +160,7 @@ class _Stored(msgspec.Struct, frozen=True, rename="camel"):
     sessions: tuple[_Session, ...] = ()
 
 
-class Known(msgspec.Struct, frozen=True):
+class Known(msgspec.Struct, frozen=True, gc=False):
     """The same as policies have it."""
 
     created_at: int | None
@@ -178,8 +212,10 @@ def facts_of(
     phone, facts, line, wire, marks, seen, flags = row
     known = known_of(facts)
     return phone_facts(
-        phone, known=known, line=line, pace=Pace.of(line), wire=wire, failures=Marks.of(marks).failures,
-        sessions=sessions_of(known, seen), flags=flags, heads=tuple(map(_head, heads)), more=more,
+        phone, known=known, line=line, pace=Pace.of(line), starts=tuple(Moments(wire, 0)),
+        sends=tuple(Moments(wire, DIGITS)), failures=Marks.of(marks).failures,
+        sessions=sessions_of(known, seen if isinstance(seen, list) else (seen,)), flags=flags,
+        heads=tuple(map(_head, heads)), more=more,
         global_free_at=global_free_at, due_at=due_at, leased_until=leased_until,
     )  # fmt: skip
 
@@ -190,7 +226,8 @@ def phone_facts(
     known: Known,
     line: str,
     pace: Pace,
-    wire: str | None,
+    starts: Sequence[int],
+    sends: Sequence[int],
     failures: str,
     sessions: tuple[SessionFacts, ...],
     flags: Sequence[str | None],
@@ -200,9 +237,8 @@ def phone_facts(
     due_at: int,
     leased_until: int,
 ) -> PhoneFacts:
-    """The same of what was read already. `line` is its pace as it stands there, `wire` its past sends, `flags` whether
-    the fleet is paused and stopped."""
-    starts, sends = _moments(wire) if wire else ((), ())
+    """The same of what was read already. `line` is its pace as it stands there, `flags` whether the fleet is paused
+    and stopped."""
     paused, stopped = flags
     return PhoneFacts(
         phone=phone,
@@ -239,23 +275,17 @@ def phone_facts(
     )
 
 
-def sessions_of(known: Known, seen: Sequence[str | None] | str | None) -> tuple[SessionFacts, ...]:
-    """`seen`: when each was heard of; of a phone with one session that of this one."""
-    times = seen if isinstance(seen, list) else (seen,)
+def sessions_of(known: Known, seen: Sequence[str | None]) -> tuple[SessionFacts, ...]:
+    """`seen`: when each was heard of."""
+    if len(known.sessions) == len(seen) == 1:
+        (session,), (at,) = known.sessions, seen
+        return (SessionFacts(session.id, session.connection, int(at or 0), session.paused == "1"),)
     return tuple(
         [
             SessionFacts(session.id, session.connection, int(at or 0), session.paused == "1")
-            for session, at in zip(known.sessions, times, strict=False)
+            for session, at in zip(known.sessions, seen, strict=False)
         ]
     )
-
-
-def _moments(wire: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """When each of the last messages was on the wire, at the earliest and at the latest (`with_send`)."""
-    if len(wire) % SEND:
-        raise ValueError("these are no sends")
-    places = range(0, len(wire), SEND)
-    return tuple([int(wire[at : at + 13]) for at in places]), tuple([int(wire[at + 13 : at + 26]) for at in places])
 
 
 def _override(sessions: Sequence[_Session]) -> tuple[int | None, str]:

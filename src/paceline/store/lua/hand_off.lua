@@ -4,7 +4,8 @@
 --    final, in this order; what is only written is text:
 --      send, entry, and of it task, to, priority, then session, sendAfter, day, unitDay (false, or the day whose unit it takes, if that is
 --        another), single (a single send), api (by HTTP, not straight to the outbox)
---      | wait, until, reason | idle | refused, code, until (it must not go, by what it was decided on: looked at again then)
+--      | wait, until, reason | idle | refused, code, until (it must not go, by what it was decided on, or CHANGED, since hand_plain left it: looked
+--        at again then)
 -- Returns for each order, in a plain list, OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
 -- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | ERROR (what is stored of this phone cannot be read).
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
