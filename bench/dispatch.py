@@ -31,7 +31,8 @@ from paceline.store import keys
 
 HERE = Path(__file__).parent
 SECONDS, QUICK_SECONDS = 20, 8
-WARM_UP_S = 5.0
+WARM_UP_S = 12.0
+"""Until it runs evenly: in the beginning nothing about any number is remembered."""
 EVERY_S = 3.0
 BARE_BATCH = 100
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from paceline.testing.drilling import EARLY, NOON, after, drill, plain_job
-from paceline.testing.drills_around import AROUND, FROM_AHEAD
+from paceline.testing.drills_around import AROUND, BY_LUCK
 from paceline.testing.plans import BURSTY, CAREFUL, FAST, HOUR_MS, MINUTE_MS, TIGHT, Scenario
 from paceline.testing.steps import Faults
 from paceline.worker.drivers.config import Behaviour
@@ -138,5 +138,5 @@ def _cut_off() -> list[Scenario]:
 
 DRILLS = [
     *_pace(), *_closing(), *_platform(), *_buttons(), *_shared(), *_guarded(), *_posted(), *_proven_late(),
-    *_paused_sessions(), *AROUND, *_cut_off(), *FROM_AHEAD,
+    *_paused_sessions(), *AROUND, *_cut_off(), *BY_LUCK,
 ]  # fmt: skip

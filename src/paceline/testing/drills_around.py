@@ -26,14 +26,16 @@ def _words() -> list[Scenario]:
     """Workers whose words come late: receipts, and what the platform lays on a number and takes off it again."""
     faults = Faults(until_ms=EARLY + 2 * HOUR_MS)
     read = Behaviour(ack_delay_ms=(20, 200), read_ratio=1.0, read_delay_ms=(500, 60_000))
+    many, late = [plain_job("many", EARLY, 30)], Around(late_words=0.3)
+    return [drill(24, FAST, many, start_ms=EARLY, behaviour=read, faults=faults, around=late), _late_limits(25)]
+
+
+def _late_limits(seed: int) -> Scenario:
+    """Over several numbers: it takes a word that is late at the right moment, which is luck: several are drawn."""
+    faults, later = Faults(until_ms=EARLY + 2 * HOUR_MS), Around(late_words=0.6)
     capped = Behaviour(ack_delay_ms=(20, 200), new_chats=4, new_chats_cycle_ms=10 * MINUTE_MS)
-    # Over several numbers: it takes a word that is late at the right moment.
-    many, more = [plain_job("many", EARLY, 30)], [plain_job("more", EARLY, 90)]
-    late, later = Around(late_words=0.3), Around(late_words=0.6)
-    return [
-        drill(24, FAST, many, start_ms=EARLY, behaviour=read, faults=faults, around=late),
-        drill(25, FAST, more, start_ms=EARLY, phones=3, behaviour=capped, faults=faults, around=later),
-    ]
+    more = [plain_job("more", EARLY, 90)]
+    return drill(seed, FAST, more, start_ms=EARLY, phones=3, behaviour=capped, faults=faults, around=later)
 
 
 def _words_from_ahead() -> list[Scenario]:
@@ -123,5 +125,5 @@ def _set_back() -> list[Scenario]:
     ]
 
 
-FROM_AHEAD = _words_from_ahead()
+BY_LUCK = [*_words_from_ahead(), _late_limits(40), _late_limits(41)]
 AROUND = [*_words(), *_stops(), *_told(), *_provisioned(), *_files(), *_set_clocks(), *_set_back()]

@@ -178,7 +178,8 @@ BUGS = [
                         " then return false, from end")}, seeds=(-24,)),
     Bug("a late word about a limit replaces a newer one", "I10", {
         "72_fleet.lua": ("if has(told, name) then return false end", ""),
-        "restriction_event.lua": ("if a.at < said_at(", "if false and a.at < said_at(")}, seeds=(-25,)),
+        "restriction_event.lua": ("if a.at < said_at(", "if false and a.at < said_at(")},
+        seeds=(-25, -40, -41)),
     # Its next claim would mend it within seconds.
     Bug("a copy of a worker's word counts again", "I1", {
         "72_fleet.lua": ("if has(told, name) then return false end", ""),
