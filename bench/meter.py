@@ -1,5 +1,6 @@
 """What the benchmarks measure with: a durable Redis of their own, processor time and memory of processes, tables."""
 
+import os
 import subprocess
 import tempfile
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from paceline.launcher.redis_binary import find_binary
+from paceline.launcher.redis_binary import RedisBinary, find_binary, look_at
 from paceline.launcher.redis_server import SMALL_HASHES
 from paceline.store.blocking import BlockingRedis
 
@@ -40,7 +41,7 @@ def durable_redis(*, has_own_core: bool = False) -> Iterator[Server]:
             "appendfsync": "always", "auto-aof-rewrite-percentage": "0", **SMALL_HASHES,
         }  # fmt: skip
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        process = subprocess.Popen([*find_binary().words, *words], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([*_server().words, *words], stdout=subprocess.DEVNULL)
         try:
             if has_own_core:
                 _part(process.pid)
@@ -49,6 +50,15 @@ def durable_redis(*, has_own_core: bool = False) -> Iterator[Server]:
         finally:
             process.terminate()
             process.wait()
+
+
+def _server() -> RedisBinary:
+    """What `paceline up` would take, or the one at BENCH_SERVER: to see what another makes of it."""
+    path = os.environ.get("BENCH_SERVER")
+    server = look_at(Path(path)) if path else find_binary()
+    if server is None:
+        raise SystemExit(f"BENCH_SERVER: {path} is no Redis or Valkey that runs here")
+    return server
 
 
 def _part(pid: int) -> None:

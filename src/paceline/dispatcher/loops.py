@@ -11,18 +11,18 @@ from paceline.dispatcher.guard import SmartGuard
 from paceline.dispatcher.handing import Handing
 from paceline.dispatcher.measures import DispatcherMeasures, tell_engine
 from paceline.dispatcher.outbox_http import HttpOutbox
-from paceline.dispatcher.pacer import Pacer
+from paceline.dispatcher.pacer import TICK_MS, Pacer
 from paceline.dispatcher.roster import Roster
 from paceline.dispatcher.router import Router
 from paceline.dispatcher.scheduler import Scheduler
 from paceline.domain.errors import Unavailable
-from paceline.kits.stepping import Bell, Step, keep_listening, keep_stepping
+from paceline.kits.stepping import Bell, Step, in_turn, keep_listening, keep_stepping
 from paceline.kits.tasks import Supervisor
 from paceline.settings import Settings
 
 PACERS = 6
-"""Loops that serve due phones: one decides while others wait for Redis. They share the work as several dispatchers
-do."""
+"""Loops that serve due phones: one decides while others wait for Redis. Behind, they share the work as several
+dispatchers do; otherwise they look in turn."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,9 @@ def start(engine: Engine, parts: Parts, tasks: Supervisor) -> None:
 
     for number, router in enumerate(engine.routers, 1):
         tasks.start(f"router-{number}", loop(router.step, "jobs"))
+    serve = in_turn(engine.pacer.step, TICK_MS)
     for number in range(1, PACERS + 1):
-        tasks.start(f"pacer-{number}", loop(engine.pacer.step, "due"))
+        tasks.start(f"pacer-{number}", loop(serve, "due"))
     tasks.start("scheduler", loop(engine.scheduler.step, "due"))
     if engine.handing is not None:
         tasks.start("handing", loop(engine.handing.step, "handing"))

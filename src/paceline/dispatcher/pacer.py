@@ -18,9 +18,8 @@ LEASE_MS = 5_000
 BATCH = 200
 """Phones in one call of a script. Some milliseconds of Redis, and one write to the disk for all of them."""
 TICK_MS = 8
-"""So long after a look that did not find all it could take comes the next one, whichever loop makes it: what falls due
-meanwhile is served together, and costs a fraction. Nobody sends later for it: a task is handed over a second and more
-before its slot."""
+"""So long after a look that did not find all it could take comes the next one: what falls due meanwhile is served
+together, and costs a fraction. Nobody sends later for it: a task is handed over a second and more before its slot."""
 
 
 class Pacer:
@@ -40,22 +39,14 @@ class Pacer:
         self._handoff_ttl_ms = handoff_ttl_ms
         self._api = api
         self._measures = measures or Measures()
-        self._next_look_ms = 0
-        self._is_behind = False
-        """The last look found all it could take: the loops go on side by side."""
         self.handed_off = 0
         self.refused = 0
 
     async def step(self, now_ms: int) -> int | None:
-        """Serves what is due. Returns when to look again; None when no phone waits."""
-        # A look that seems to lie further ahead was before the clock was set back.
-        if not self._is_behind and now_ms < self._next_look_ms <= now_ms + TICK_MS:
-            return self._next_look_ms
-        self._next_look_ms = now_ms + TICK_MS
+        """Serves what is due. Returns when to look again, `now_ms` if more is due; None when no phone waits."""
         due = await self._store.pacers.claim_due(
             now_ms=now_ms, lease_ms=LEASE_MS, limit=BATCH, brief=True, api=self._api
         )
-        self._is_behind = due.taken >= BATCH
         for phone in due.unreadable:
             log.error("what is stored about a number cannot be read", phone=phone)
         if due.phones:

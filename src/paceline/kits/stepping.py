@@ -17,6 +17,24 @@ Step = Callable[[int], Awaitable[int | None]]
 """Does what is due at that time and returns when something will be due next; None when nothing is in sight."""
 
 
+def in_turn(step: Step, rest_ms: int) -> Step:
+    """One step for several loops. Those that come within `rest_ms` of the last one leave it at that, so that what comes
+    together is done together; unless that one asked to be called again at once: then they go on side by side."""
+    next_ms, is_behind = 0, False
+
+    async def turn(now_ms: int) -> int | None:
+        nonlocal next_ms, is_behind
+        # A turn that seems to lie further ahead was before the clock was set back.
+        if not is_behind and now_ms < next_ms <= now_ms + rest_ms:
+            return next_ms
+        next_ms = now_ms + rest_ms
+        due_ms = await step(now_ms)
+        is_behind = due_ms == now_ms
+        return due_ms
+
+    return turn
+
+
 class Bell:
     """Wakes everybody who waits for a topic. A ring while nobody waits is kept for the next one who does."""
 
