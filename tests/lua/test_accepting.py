@@ -330,10 +330,17 @@ class TestSomebodyUnseen:
         orders = [order(stage, 1, isUnseen=True), order(stage, 1, isUnseen=True)]
         assert [answer["code"] for answer in accepted(stage, *orders)] == ["OK", "BOUND"]
 
-    def test_a_number_that_cannot_be_read_fails_that_one_alone(self, stage: Stage) -> None:
-        stage.redis.hset(keys.sticky(recipient(1)), "no", "text")
-        first, second = accepted(stage, order(stage, 1, isUnseen=True), order(stage, 2, isUnseen=True))
-        assert (first[0], second["code"]) == ("!", "OK")
+    @pytest.mark.parametrize("is_unseen", [True, None], ids=["unseen", "looked up"])
+    def test_whatever_else_stands_there_binds_nobody_and_is_replaced(
+        self, stage: Stage, is_unseen: bool | None
+    ) -> None:
+        """A damaged text, and a value of another type, as it was written before this was a text."""
+        stage.redis.hset(keys.sticky(recipient(1)), "phone", "1")
+        stage.redis.set(keys.sticky(recipient(2)), "1")
+        orders = [order(stage, number, isUnseen=is_unseen, isBound=not is_unseen) for number in (1, 2)]
+        assert [answer["code"] for answer in accepted(stage, *orders)] == ["OK", "OK"]
+        assert stage.sticky(recipient(1)) == stage.sticky(recipient(2)) == [PHONE, str(stage.now)]
+        assert stage.redis.ttl(keys.sticky(recipient(1))) > 0
 
 
 def test_one_for_later_binds_its_person_when_it_comes(stage: Stage) -> None:

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from paceline.domain.jobs import Job
 from paceline.kits.rng import new_rng
-from paceline.policy.dispatch import Send, decide
+from paceline.policy.dispatch import Idle, Send, Step, decide
 from paceline.policy.facts import PhoneFacts, Rules
-from paceline.policy.trust import parse
+from paceline.policy.trust import DAY_MS, Policy, parse
 from paceline.settings import read_policy
 from paceline.store import keys
 
-from .stage import SESSION, T0, Stage, recipient, value_of
+from .stage import PHONE, SESSION, T0, Stage, recipient, value_of
 
 RULES = Rules(parse(read_policy("demo")))
 PHONES = [f"97254000000{number}" for number in range(3)]
@@ -147,10 +147,10 @@ def wait_a_minute(stage: Stage, *sessions: str) -> None:
     stage.redis.hset(keys.sessions_seen(), mapping=dict.fromkeys(sessions, stage.now))
 
 
-def served(stage: Stage) -> tuple[PhoneFacts, str]:
+def served(stage: Stage, rules: Rules = RULES) -> tuple[PhoneFacts, str]:
     """The one due phone, as the pacer serves it, and what came of it."""
     (facts,) = stage.brief_look()
-    decision = decide(facts, RULES, now_ms=stage.now, rng=new_rng(1))
+    decision = decide(facts, rules, now_ms=stage.now, rng=new_rng(1))
     return facts, value_of(stage.store.pacers.hand_off([(facts, decision)], now_ms=stage.now, handoff_ttl_ms=60_000))[0]
 
 
@@ -204,3 +204,49 @@ def test_what_must_not_go_leaves_the_queue_at_the_second_look(
     is_left = ends == "p" and not is_connected
     assert (stage.states(job), stage.queue()) == (("r", [f"{job.job_id}:0"]) if is_left else (ends, []))
     assert stage.outbox(SESSION) == []
+
+
+@pytest.mark.parametrize("task", ["x", "x:", "x:y", ":", "x:1:2", "x:-1", "x:+1", "x:007", "x:\u0661", "x:1.5"])
+def test_an_entry_that_names_no_task_stops_none_of_those_taken_with_it(busy: Stage, task: str) -> None:
+    """The short way goes by the number a task ends with; what has none, or one written oddly, is not for it."""
+    entry = f'["{task}","972540000099",{busy.now + DAY_MS},1,1,{busy.now}]'
+    busy.redis.rpush(keys.queue(PHONES[1]), entry)
+    looks = look(busy)
+    assert [facts.phone for facts in looks if not facts.heads[0].is_seen] == [PHONES[0], PHONES[2]]
+    assert hand_over(busy, [facts for facts in looks if facts.phone != PHONES[1]]) == ["OK", "OK"]
+
+
+AWAKE = replace(parse(read_policy("demo")), recipient_hours=(7, 23))
+NEVER = replace(AWAKE, recipient_hours=(7, 7))
+CLOSED = replace(AWAKE, levels=tuple(replace(level, hours=(0, 1)) for level in AWAKE.levels))
+
+
+@pytest.mark.parametrize("policy", [AWAKE, NEVER, CLOSED], ids=["asleep", "no common hours", "the number's own hours"])
+def test_a_person_who_said_stop_is_told_apart_from_one_who_sleeps(stage: Stage, policy: Policy) -> None:
+    """Nothing is done with a task, and it is not left for hours, by a look that read its entry alone."""
+    stage.connect()
+    person = "12125550100"
+    _, answer = stage.send(person, PHONE)
+    assert answer.code == "OK"
+    stage.brief_look()
+    wait_a_minute(stage, SESSION)
+    stage.suppress(person)
+    (task,) = stage.queue()
+    facts, code = served(stage, Rules(policy))
+    assert (facts.heads[0].is_seen, code, stage.queue()) == (False, "CHANGED", [task])
+    facts, code = served(stage, Rules(policy))
+    assert (facts.heads[0].is_seen, code, stage.byte(task), stage.queue()) == (True, "OK", "O", [])
+
+
+def test_a_step_that_comes_too_late_leaves_nothing_of_the_task_behind(stage: Stage) -> None:
+    """It was canceled between the look and what was decided on it."""
+    stage.connect()
+    job = stage.routed(1)
+    (facts,) = stage.look()
+    (head,) = facts.heads
+    stage.redis.hset(keys.message(head.task), "waitReason", "RECIPIENT_HOURS")
+    stage.redis.set(keys.job_states(job.job_id), "X")
+    park = Step("park", head.entry, head.task, "RECIPIENT_HOURS", stage.now + DAY_MS)
+    assert stage.apply(facts, Idle(), park) == "OK"
+    assert (stage.queue(), stage.redis.exists(keys.job_routes(job.job_id))) == ([], 0)
+    assert stage.redis.ttl(keys.message(head.task)) > 0

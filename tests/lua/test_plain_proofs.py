@@ -147,6 +147,8 @@ LONG: dict[str, Callable[[Stage, Proof], Proof]] = {
     "another session sent before": lambda stage, proof: _paced(stage, proof, sentBy="s9"),
     "the number is busy with another": lambda stage, proof: _paced(stage, proof, unsettled="other:0"),
     "the number's sends are damaged": lambda stage, proof: _paced(stage, proof, sends="123"),
+    "the rest is no number": lambda stage, proof: _paced(stage, proof, gapMs="no"),
+    "the version is no number": lambda stage, proof: _paced(stage, proof, version="1.5"),
     "the pace is damaged": lambda stage, proof: _set(stage, proof, keys.pace(), "[1"),
     "the message is damaged": lambda stage, proof: _set(stage, proof, keys.message(proof.task), "", "entry"),
     "what was handed over is damaged": lambda stage, proof: _set(stage, proof, keys.message(proof.task), "x", "handed"),

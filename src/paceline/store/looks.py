@@ -19,6 +19,7 @@ from paceline.policy.facts import Head, PhoneFacts
 from paceline.store import keys
 from paceline.store.caller import Caller
 from paceline.store.client import Command, RedisError
+from paceline.store.plain import has_index
 from paceline.store.rows import (
     DIGITS,
     REMEMBERED,
@@ -147,6 +148,7 @@ def _is_plain(known: Known, pace: Pace, marks: Marks, entry: Entry, now_ms: int)
         and not (marks.parked_at and int(marks.parked_at) <= now_ms)
         and not (marks.min_expiry and int(marks.min_expiry) <= now_ms)
         and entry.expires_at > now_ms
+        and has_index(entry.task)
         # The last look found none that may go, because of something only the policy knows: this one looks further.
         and pace.wait_reason != "IN_TURN"
     )

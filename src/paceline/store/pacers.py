@@ -161,8 +161,7 @@ class Pacers:
         if orders:
             self._plain_looks.see_more([decisions[at][0].phone for at in orders])
             for at, order in orders.items():
-                final = decisions[at][1].final
-                if isinstance(final, Send) and not final.head.is_seen and order[-1][0] == "send":
+                if _asks_too_little(*decisions[at], order, now_ms):
                     orders[at] = _looked_again(decisions[at][0], order, now_ms)
             asked = list(orders.values())
             found = await self._caller.rows("hand_off", now=now_ms, handoffUntil=until, orders=asked)
@@ -231,8 +230,17 @@ def _applied(
     )  # fmt: skip
 
 
+def _asks_too_little(facts: PhoneFacts, decision: Decision, order: tuple[Any, ...], now_ms: int) -> bool:
+    """Whether it rests on a task of which only the entry was read, and does something with it, or lets it wait for so
+    long that whoever looks would wonder: it may have been canceled, or its person have said stop."""
+    kind, until = order[-1][0], order[-1][1:2]
+    if order[4] is False or all(head.is_seen for head in facts.heads):
+        return False
+    return bool(decision.steps) or kind == "send" or (kind == "wait" and int(until[0]) > now_ms + RECHECK_MS)
+
+
 def _looked_again(facts: PhoneFacts, order: tuple[Any, ...], now_ms: int) -> tuple[Any, ...]:
-    """Instead of a hand-over that turned out not to be plain: the number is due at once, to be seen in full."""
+    """Instead of that the number is due at once, to be seen in full."""
     pace = Pace.of(facts.pace_line)
     pace.version, pace.last_now = str(facts.version + 1), str(now_ms)
     return *order[:3], False, pace.line, ("refused", "CHANGED", str(now_ms))

@@ -13,6 +13,12 @@ Page = tuple[str, int, list[str], list[str], list[str]]
 """A job, the place (from 1) of its first task, the indexes of its tasks, and what reads and writes their states."""
 
 
+def has_index(task: str) -> bool:
+    """Whether it ends as tasks do: the plain steps go by that number, which is written in one way only."""
+    _, _, index = task.partition(":")
+    return index.isascii() and index.isdigit() and (index[0] != "0" or index == "0")
+
+
 def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows that begin with a job and an index there, a number: those of a job together, in their order."""
     return sorted(rows, key=itemgetter(0, 1))

@@ -8,7 +8,8 @@ Neighbours: `rows` says what stands where, `outbox` has the other words about a 
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from paceline.store import keys
 from paceline.store.caller import Answer, Caller
 from paceline.store.client import RedisError, refusal
 from paceline.store.looks import bytes_of
-from paceline.store.plain import in_order, pages, pairs
+from paceline.store.plain import has_index, in_order, pages, pairs
 from paceline.store.rows import DIGITS, SEND, Entry, Pace
 from paceline.store.scripts import ScriptConfig
 
@@ -78,11 +79,13 @@ class Proofs:
         return [answers[place] for place in range(len(proofs))]
 
     async def _settle_plain(self, plain: Mapping[int, "_Seen"]) -> dict[int, Settled | Exception]:
-        """Without those that changed since they were seen."""
+        """Without those that changed since they were seen, and those of which something cannot be read."""
         now_ms = max(seen.proof.now for seen in plain.values())
-        rows = in_order(_row(place, seen, now_ms, self._lead_ms) for place, seen in plain.items())
+        rows = in_order(_rows(plain, now_ms, self._lead_ms))
+        if not rows:
+            return {}
         left, failed = await self._caller.rows("prove_plain", now=now_ms, **_together(rows))
-        answers: dict[int, Settled | Exception] = {place: _SETTLED[seen.byte] for place, seen in plain.items()}
+        answers: dict[int, Settled | Exception] = {row[2]: _SETTLED[plain[row[2]].byte] for row in rows}
         for place, problem in failed:
             answers[rows[place - 1][2]] = refusal(problem)
         for place in left:
@@ -93,7 +96,7 @@ class Proofs:
         """Those that are plain, by their places; none where anything stands in Redis that is not what it should be."""
         first: dict[str, int] = {}
         for place, proof in enumerate(proofs):
-            if proof.outcome == "sent" and proof.phone is not None and proof.task.partition(":")[2].isdecimal():
+            if proof.outcome == "sent" and proof.phone is not None and has_index(proof.task):
                 first.setdefault(proof.task, place)
         try:
             return await self._seen({place: proofs[place] for place in first.values()}) if first else {}
@@ -153,6 +156,13 @@ def _seen_plain(proof: Proof, byte: int, line: str | None, wire: str, about: Map
         return _Seen(proof, byte, pace, wire, about["entry"], session, began)
     except _DAMAGED:
         return None
+
+
+def _rows(plain: Mapping[int, _Seen], now_ms: int, lead_ms: int) -> Iterator[tuple[Any, ...]]:
+    for place, seen in plain.items():
+        # What stands there of one number is for the script to find, and no reason to fail the others.
+        with suppress(*_DAMAGED):
+            yield _row(place, seen, now_ms, lead_ms)
 
 
 def _row(place: int, seen: _Seen, now_ms: int, lead_ms: int) -> tuple[Any, ...]:

@@ -40,8 +40,8 @@ class Sim:
         self.behind_ms = 0
         """By how much the clock that the services follow was set back."""
         self._waiting: dict[str, dict[Thread, None]] = {}
-        self._rung: Counter[str] = Counter()
         """Who sleeps under which key, in the order in which they lay down: a set would make two runs differ."""
+        self._rung: Counter[str] = Counter()
 
     # What coroutines use
 

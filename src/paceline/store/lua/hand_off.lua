@@ -12,16 +12,21 @@
 local END = {expire = 'E', suppress = 'O', fail = 'F'}
 local NOW = ms(a.now)
 
+-- It lies in no queue any more, and has ended or ends now.
+local function let_go(phone, task)
+  call('SREM', K.singles(phone), task)
+  unroute(split(task))
+  retire(task)
+end
+
 local function park(phone, item, step)
-  if not move(item.task, 'p', a.now) then return end
+  if not move(item.task, 'p', a.now) then return let_go(phone, item.task) end
   park_until(phone, step.untilMs, step.entry)
   call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'waitReason', step.reason, 'waitUntil', ms(step.untilMs))
 end
 
 local function finish(phone, item, step)
-  call('SREM', K.singles(phone), item.task)
-  unroute(split(item.task))
-  retire(item.task)
+  let_go(phone, item.task)
   if not END[step.kind] or not move(item.task, END[step.kind], a.now) then return end
   call('HSET', K.message(item.task), 'to', item.to, 'phone', phone, 'endedAt', NOW, 'errorCode', step.reason)
   call('EXPIRE', K.message(item.task), C.message_ttl)

@@ -85,8 +85,10 @@ local function turn_is_over(job, cursor, only_ends)
 end
 
 -- Which phone writes to this person, since when, and when they last wrote to it if they did: one text, `phone at warm`. Nil if none does.
+-- Whatever else stands there binds nobody, and the next binding replaces it.
 local function sticky_of(to)
-  local phone, at, warm = string.match(call('GET', K.sticky(to)) or '', '^(%S+) (%d+) ?(%d*)$')
+  local text = redis.pcall('GET', K.sticky(to))
+  local phone, at, warm = string.match(type(text) == 'string' and text or '', '^(%S+) (%d+) ?(%d*)$')
   return phone, tonumber(at), tonumber(warm)
 end
 
