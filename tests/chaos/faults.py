@@ -102,7 +102,8 @@ class Nemesis:
         deeds: dict[str, Callable[[], bool]] = {
             "kill": lambda: self._reach(fault.target)(signal.SIGKILL),
             "stop": lambda: self._stop(fault),
-            "redis restart": lambda: self._reach("redis")(signal.SIGTERM),
+            # Whoever restarts it waits until it is there: `up` may be at that, and on a full disk it notes no pid.
+            "redis restart": lambda: _signal(self._platform.pid("redis"), signal.SIGTERM),
             "connections cut": lambda: self._order("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"),
             "scripts forgotten": lambda: self._order("SCRIPT", "FLUSH"),
             "memory limit": lambda: self._limit_memory(fault.seconds),
