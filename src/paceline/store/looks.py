@@ -154,11 +154,6 @@ def _is_plain(known: Known, pace: Pace, marks: Marks, entry: Entry, now_ms: int)
     )
 
 
-def bytes_of(job: str, indexes: Iterable[str]) -> Command:
-    """The states of some tasks of a job, a number each."""
-    return "BITFIELD_RO", keys.job_states(job), *[word for index in indexes for word in ("GET", "u8", f"#{index}")]
-
-
 def _head(text: str, entry: Entry) -> Head:
     return Head(
         text, entry.task, entry.to, Byte.ROUTED, entry.expires_at, entry.tz or None, priority=entry.priority,

@@ -8,7 +8,7 @@ Neighbours: `rows` says what stands where, `outbox` has the other words about a 
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,8 +19,7 @@ from paceline.domain.states import Byte
 from paceline.policy.trust import BURST_MAX
 from paceline.store import keys
 from paceline.store.caller import Answer, Caller
-from paceline.store.client import RedisError, refusal
-from paceline.store.looks import bytes_of
+from paceline.store.client import Command, RedisError, refusal
 from paceline.store.plain import has_index, in_order, pages, pairs
 from paceline.store.rows import DIGITS, SEND, Entry, Pace
 from paceline.store.scripts import ScriptConfig
@@ -115,7 +114,7 @@ class Proofs:
             ("HMGET", keys.pace(), *phones),
             ("HMGET", keys.sends(), *phones),
             *[("HGETALL", keys.message(proof.task)) for proof in proofs.values()],
-            *[bytes_of(job, [index for _, index in some]) for job, some in jobs.items()],
+            *[_bytes_of(job, [index for _, index in some]) for job, some in jobs.items()],
         )
         places = [place for some in jobs.values() for place, _ in some]
         bytes_ = dict(zip(places, chain.from_iterable(rest[len(proofs) :]), strict=True))
@@ -125,6 +124,11 @@ class Proofs:
             for (place, proof), line, wire, about in rows
             if (seen := _seen_plain(proof, bytes_[place], line, wire or "", about)) is not None
         }
+
+
+def _bytes_of(job: str, indexes: Iterable[str]) -> Command:
+    """The states of some tasks of a job, a number each."""
+    return "BITFIELD_RO", keys.job_states(job), *[word for index in indexes for word in ("GET", "u8", f"#{index}")]
 
 
 class _Seen(NamedTuple):
