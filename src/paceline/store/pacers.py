@@ -232,11 +232,12 @@ def _applied(
 
 def _asks_too_little(facts: PhoneFacts, decision: Decision, order: tuple[Any, ...], now_ms: int) -> bool:
     """Whether it rests on a task of which only the entry was read, and does something with it, or lets it wait for so
-    long that whoever looks would wonder: it may have been canceled, or its person have said stop."""
-    kind, until = order[-1][0], order[-1][1:2]
+    long that whoever looks would wonder: it may have been canceled, or its person have said stop. Where the clock went
+    back (no pace was decided) it does nothing."""
+    kind, *rest = order[-1]
     if order[4] is False or all(head.is_seen for head in facts.heads):
         return False
-    return bool(decision.steps) or kind == "send" or (kind == "wait" and int(until[0]) > now_ms + RECHECK_MS)
+    return bool(decision.steps) or kind == "send" or (kind == "wait" and int(rest[0]) > now_ms + RECHECK_MS)
 
 
 def _looked_again(facts: PhoneFacts, order: tuple[Any, ...], now_ms: int) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@
 --      | wait, until, reason | idle | refused, code, until (it must not go, by what it was decided on, or CHANGED, since hand_plain left it: looked
 --        at again then)
 -- Returns for each order, in a plain list, OK | STALE (somebody looked later) | CLOCK_BACK | PAUSED | STOPPED | UNSETTLED | HEAD_CHANGED |
--- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | ERROR (what is stored of this phone cannot be read).
+-- NOT_WAITING | SUPPRESSED | JOB_PAUSED | FREQUENCY | GLOBAL | CAP | CHANGED (see above) | ERROR (what is stored of this phone cannot be read).
 -- The refusals after STALE leave the phone due soon; nothing of the send was applied.
 local END = {expire = 'E', suppress = 'O', fail = 'F'}
 local NOW = ms(a.now)
